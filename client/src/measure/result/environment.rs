@@ -1,0 +1,55 @@
+//! Where and with what a run was measured.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// The machine, the build and the settings behind a result: what two results must share to be compared.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Environment {
+    /// The commit the tool was built from.
+    pub commit: Option<String>,
+    /// Whether its tree had changes that were not committed.
+    pub dirty: Option<bool>,
+    /// `rustc --version` of the build.
+    pub rustc: Option<String>,
+    /// Kernel name and release.
+    pub kernel: Option<String>,
+    /// CPU model, as the kernel names it.
+    pub cpu_model: Option<String>,
+    /// Logical CPUs online.
+    pub cpus: Option<u32>,
+    /// Physical cores.
+    pub cores: Option<u32>,
+    /// The CPUs the server may run on. `None` when it is not known.
+    pub server_cpus: Option<Vec<u32>>,
+    /// The CPUs the load generator may run on. `None` when it is not known.
+    pub client_cpus: Option<Vec<u32>>,
+    /// The server's allocator and its version.
+    pub allocator: Option<String>,
+    /// The allocator's settings, in its own notation.
+    pub allocator_settings: Option<String>,
+    /// Versions of the crates that shape the figures, by name.
+    pub crates: BTreeMap<String, String>,
+    /// Who started the server.
+    pub server: ServerOrigin,
+    /// The server's address.
+    pub server_address: Option<String>,
+    /// The command line the server says it was started with.
+    pub server_cmdline: Option<Vec<String>>,
+    /// Length of a timed round as asked for, ms.
+    pub round_duration_ms: Option<u64>,
+    /// Length of the warm-up before a timed round as asked for, ms.
+    pub warmup_ms: Option<u64>,
+}
+
+/// Who started the server under test.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ServerOrigin {
+    /// The run did, and stopped it.
+    #[default]
+    Started,
+    /// It was running already. Its build, CPUs and settings are its owner's.
+    Attached,
+}

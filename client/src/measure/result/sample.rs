@@ -1,0 +1,187 @@
+//! What is read in one round, before anything is computed from it.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+use crate::load::{ErrorCount, Latency, LoadSample};
+
+/// One timed round as it was measured. Latencies are still a histogram, so that rounds can be merged.
+#[derive(Debug, Clone)]
+pub struct RunSample {
+    /// Which round, from 1.
+    pub round: u32,
+    /// What the load generator saw.
+    pub load: LoadSample,
+    /// Time from the first reading to the second. Longer than the timed window: it holds the wait for the last replies.
+    pub elapsed: Duration,
+    /// The server's own counters around the load. `None` when it has no debug endpoints.
+    pub server: Option<Interval<ServerReading>>,
+    /// The load generator's own counters around the load.
+    pub client: Interval<ClientReading>,
+    /// The most resident memory the server was seen with, bytes.
+    pub server_rss_peak_bytes: Option<u64>,
+}
+
+/// A reading before and one after. Nothing was in flight at either, so the difference belongs to the load between them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Interval<T> {
+    /// Read before the load.
+    pub before: T,
+    /// Read after the last reply.
+    pub after: T,
+}
+
+/// What a server says about itself at one moment.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ServerReading {
+    /// Allocations of its serving threads. `None` when it doesn't count them.
+    pub counters: Option<AllocCounters>,
+    /// Requests by method. `None` when it doesn't count them.
+    pub ops: Option<BTreeMap<String, OpCounts>>,
+    /// User and system time of the process since its start, ns.
+    pub cpu_ns: Option<u64>,
+    /// Resident memory, bytes.
+    pub rss_bytes: Option<u64>,
+}
+
+/// What the load generator says about itself at one moment.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClientReading {
+    /// Allocations of its load threads.
+    pub counters: Option<AllocCounters>,
+    /// User and system time of the process since its start, ns.
+    pub cpu_ns: Option<u64>,
+}
+
+/// An allocator's running totals, as `/debug/vars` gives them. `None` is what a runtime doesn't tell: Go has no requested bytes
+/// and no reallocations, a JVM no number of allocations.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AllocCounters {
+    /// Calls of `alloc`.
+    pub allocs: Option<u64>,
+    /// Calls of `alloc_zeroed`.
+    pub zeroed_allocs: Option<u64>,
+    /// Calls of `realloc`. Each is an allocation of the whole new size and a free of the old.
+    pub reallocs: Option<u64>,
+    /// Calls of `dealloc`.
+    pub frees: Option<u64>,
+    /// Bytes asked for by all calls that hand out memory.
+    pub requested_bytes: Option<u64>,
+    /// Bytes those calls handed out: whole size classes.
+    pub usable_bytes: Option<u64>,
+}
+
+/// A method's running totals.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpCounts {
+    /// Requests begun.
+    pub started: u64,
+    /// Requests answered with success.
+    pub ok: u64,
+    /// Requests answered with an error, or abandoned.
+    pub error: u64,
+}
+
+/// One timed round as it is written to a file: [`RunSample`] with its histogram condensed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Round {
+    /// Which round, from 1.
+    pub round: u32,
+    /// Length of the timed window, ns.
+    pub window_ns: u64,
+    /// Time between the two readings, ns.
+    pub elapsed_ns: u64,
+    /// Calls started: `ok + error + unfinished`.
+    pub started: u64,
+    /// Calls answered with the echo.
+    pub ok: u64,
+    /// Calls answered with an error, or whose connection broke.
+    pub error: u64,
+    /// Calls without an answer.
+    pub unfinished: u64,
+    /// Those of `ok` whose reply came within the window.
+    pub ok_in_window: u64,
+    /// Service times of the calls in `ok`.
+    pub latency: LatencySummary,
+    /// What the failed calls said, by message.
+    pub errors: Vec<ErrorCount>,
+    /// The server's counters around the load.
+    pub server: Option<Interval<ServerReading>>,
+    /// The load generator's counters around the load.
+    pub client: Interval<ClientReading>,
+    /// The most resident memory the server was seen with, bytes.
+    pub server_rss_peak_bytes: Option<u64>,
+}
+
+/// A latency histogram in a few numbers, all in ns. All are `None` when nothing was recorded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct LatencySummary {
+    /// Calls recorded.
+    pub count: u64,
+    /// Those of them above 60 s, the histogram's range: a percentile among them is the longest.
+    pub above_range: u64,
+    /// 50th percentile.
+    pub p50_ns: Option<u64>,
+    /// 90th percentile.
+    pub p90_ns: Option<u64>,
+    /// 95th percentile.
+    pub p95_ns: Option<u64>,
+    /// 99th percentile.
+    pub p99_ns: Option<u64>,
+    /// 99.9th percentile.
+    pub p999_ns: Option<u64>,
+    /// The shortest.
+    pub min_ns: Option<u64>,
+    /// The longest.
+    pub max_ns: Option<u64>,
+    /// The mean.
+    pub mean_ns: Option<f64>,
+    /// The standard deviation.
+    pub stddev_ns: Option<f64>,
+}
+
+impl From<&RunSample> for Round {
+    fn from(sample: &RunSample) -> Self {
+        let load = &sample.load;
+        Self {
+            round: sample.round,
+            window_ns: nanos(load.window),
+            elapsed_ns: nanos(sample.elapsed),
+            started: load.started,
+            ok: load.ok,
+            error: load.error,
+            unfinished: load.unfinished,
+            ok_in_window: load.ok_in_window,
+            latency: LatencySummary::from(&load.latency),
+            errors: load.errors.clone(),
+            server: sample.server.clone(),
+            client: sample.client.clone(),
+            server_rss_peak_bytes: sample.server_rss_peak_bytes,
+        }
+    }
+}
+
+impl From<&Latency> for LatencySummary {
+    fn from(latency: &Latency) -> Self {
+        Self {
+            count: latency.count(),
+            above_range: latency.above_range(),
+            p50_ns: latency.p50(),
+            p90_ns: latency.p90(),
+            p95_ns: latency.p95(),
+            p99_ns: latency.p99(),
+            p999_ns: latency.p999(),
+            min_ns: latency.min(),
+            max_ns: latency.max(),
+            mean_ns: latency.mean(),
+            stddev_ns: latency.stddev(),
+        }
+    }
+}
+
+/// Whole nanoseconds; what is past 584 years is cut off there.
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

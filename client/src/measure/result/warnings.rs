@@ -1,0 +1,120 @@
+//! What a result must tell its reader about itself.
+
+use super::{BytesBasis, Figures, Interval, PerOp, Round, RunResult, ServerReading, SiteTable};
+
+/// From here on, percent of its CPUs, the load generator may be what limits the rate. Threads that are ready can't all run in
+/// the gaps that are left.
+const CLIENT_SATURATED_PERCENT: f64 = 95.0;
+/// Rounds that lie further apart than this, ± of the median, don't support a comparison of rates.
+const QPS_SPREAD_LIMIT: f64 = 0.10;
+/// The exact profile is taken in a pass of its own; up to this share it may differ from the timed rounds.
+const SITES_TOLERANCE: f64 = 0.01;
+
+/// The warnings that follow from a result's own rounds and figures.
+pub(super) fn of(result: &RunResult) -> Vec<String> {
+    let mut warnings = Vec::new();
+    ledger(result, &mut warnings);
+    failures(result, &mut warnings);
+    counters(result, &mut warnings);
+    disturbances(result, &mut warnings);
+    warnings
+}
+
+/// The warning about sites whose sum is not what the counters say.
+pub(super) fn of_sites(figures: &Figures, sites: &SiteTable) -> Vec<String> {
+    let PerOp { bytes_per_op, allocs_per_op } = sites.total;
+    let pairs = [("B/op", bytes_per_op, figures.bytes_per_op), ("allocs/op", allocs_per_op, figures.allocs_per_op)];
+    pairs
+        .into_iter()
+        .filter_map(|(unit, profiled, counted)| {
+            let counted = counted.filter(|counted| *counted > 0.0)?;
+            let off = (profiled - counted) / counted;
+            (off.abs() > SITES_TOLERANCE).then(|| {
+                format!(
+                    "the sites add up to {profiled:.2} {unit}, the counters say {counted:.2}: {:+.1} %",
+                    off * 100.0
+                )
+            })
+        })
+        .collect()
+}
+
+fn ledger(result: &RunResult, warnings: &mut Vec<String>) {
+    for round in &result.rounds {
+        let ended = round.ok + round.error + round.unfinished;
+        if round.started != ended {
+            warnings.push(format!(
+                "round {}: {} calls started but {ended} accounted for; its figures are wrong",
+                round.round, round.started
+            ));
+        }
+        let Some(ops) = round.server.as_ref().and_then(Interval::<ServerReading>::ops) else { continue };
+        let (served, answered) = (ops.ok + ops.error, round.ok + round.error);
+        if served.abs_diff(answered) > round.error + round.unfinished {
+            warnings.push(format!(
+                "round {}: the server completed {served} requests, the load generator got {answered} answers: it has other \
+                 callers, and per-op figures include theirs",
+                round.round
+            ));
+        }
+    }
+}
+
+fn failures(result: &RunResult, warnings: &mut Vec<String>) {
+    if result.total_requests > 0 && result.success_requests == 0 {
+        warnings.push("no call succeeded".to_owned());
+    }
+    if result.failure_requests > 0 {
+        let most = most_frequent_error(&result.rounds).map(|message| format!("; most often: {message}")).unwrap_or_default();
+        warnings.push(format!(
+            "{} of {} calls failed; per-op figures include their cost{most}",
+            result.failure_requests, result.total_requests
+        ));
+    }
+    if result.unfinished_requests > 0 {
+        warnings.push(format!("{} calls were never answered", result.unfinished_requests));
+    }
+    if result.latency_above_range > 0 {
+        warnings.push(format!(
+            "{} calls took longer than the histogram's 60 s: percentiles among them are the longest",
+            result.latency_above_range
+        ));
+    }
+}
+
+fn counters(result: &RunResult, warnings: &mut Vec<String>) {
+    if result.rounds.is_empty() {
+        return;
+    }
+    let readings: Vec<&Interval<ServerReading>> = result.rounds.iter().filter_map(|r| r.server.as_ref()).collect();
+    if !readings.iter().any(|server| server.counters().is_some()) {
+        warnings.push("the server doesn't count its allocations: B/op and allocs/op are unknown".to_owned());
+    } else if readings.iter().any(|server| server.ops().is_none()) {
+        warnings.push("the server doesn't count its requests: per-op figures use the load generator's count".to_owned());
+    }
+    if result.bytes_per_op_basis == Some(BytesBasis::Requested) {
+        warnings.push("the server's allocator doesn't tell usable bytes: B/op is what was requested".to_owned());
+    }
+}
+
+fn disturbances(result: &RunResult, warnings: &mut Vec<String>) {
+    if let Some(busy) = result.figures.client_cpu_utilisation_percent.filter(|busy| *busy > CLIENT_SATURATED_PERCENT) {
+        warnings.push(format!(
+            "the load generator's CPUs were {busy:.0} % busy: it may be what limits QPS and lengthens latency, not the server"
+        ));
+    }
+    if let Some(spread) = result.spread.qps.filter(|spread| *spread > QPS_SPREAD_LIMIT) {
+        warnings.push(format!("QPS varies by ±{:.0} % over the rounds: something else used the machine", spread * 100.0));
+    }
+}
+
+fn most_frequent_error(rounds: &[Round]) -> Option<&str> {
+    let mut counts: Vec<(&str, u64)> = Vec::new();
+    for error in rounds.iter().flat_map(|r| &r.errors) {
+        match counts.iter_mut().find(|(message, _)| *message == error.message) {
+            Some((_, count)) => *count += error.count,
+            None => counts.push((&error.message, error.count)),
+        }
+    }
+    counts.into_iter().max_by_key(|(_, count)| *count).map(|(message, _)| message)
+}
