@@ -1,0 +1,110 @@
+//! Connections to one server, and the windows of load over them.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::{net::TcpStream, sync::watch, time::timeout};
+
+use super::{CallError, Live, LoadError, LoadSample, LoadSpec, Wire, engine, http2, raw};
+use crate::scenario::Framework;
+
+/// Open connections to one server, for any number of windows one after another.
+///
+/// A connection that is lost stays lost: its tasks end with one error each in this window and every later one. Each HTTP/2
+/// connection carries 2³⁰ calls, after which it counts as lost.
+#[derive(Debug)]
+pub struct Driver {
+    spec: LoadSpec,
+    connections: Connections,
+}
+
+#[derive(Debug)]
+enum Connections {
+    Http2(Vec<http2::Connection>, Arc<http2::Template>),
+    Raw(Vec<raw::Connection>),
+}
+
+impl Driver {
+    /// Opens the connections. The peer has not been heard yet when this returns; [`preflight`](Self::preflight) hears it.
+    ///
+    /// # Errors
+    /// [`LoadError::Spec`] for a value out of range, [`LoadError::Connect`], [`LoadError::ConnectTimeout`] after
+    /// `connect_timeout` for each connection, [`LoadError::Handshake`].
+    pub async fn connect(spec: LoadSpec) -> Result<Self, LoadError> {
+        spec.validate()?;
+        let count = spec.connections.min(spec.scenario.concurrency as usize);
+        let connections = match spec.framework {
+            Framework::Triple | Framework::Grpc => {
+                let mut connections = Vec::with_capacity(count);
+                for _ in 0..count {
+                    let socket = open_socket(&spec).await?;
+                    let connection = http2::Connection::open(socket, &spec).await.map_err(|source| {
+                        LoadError::Handshake { framework: spec.framework, addr: spec.addr, source }
+                    })?;
+                    connections.push(connection);
+                }
+                Connections::Http2(connections, http2::Template::new(&spec))
+            }
+            Framework::Raw => {
+                let mut connections = Vec::with_capacity(count);
+                for _ in 0..count {
+                    connections.push(raw::Connection::open(open_socket(&spec).await?, &spec));
+                }
+                Connections::Raw(connections)
+            }
+        };
+        Ok(Self { spec, connections })
+    }
+
+    /// What the driver was asked to do.
+    pub fn spec(&self) -> &LoadSpec {
+        &self.spec
+    }
+
+    /// Calls once on every connection and, over HTTP/2, once more on the first; compares each reply byte for byte, and says
+    /// which wire is really used.
+    ///
+    /// # Errors
+    /// [`LoadError::Preflight`] with the first thing wrong; a server that is silent for `request_timeout` is one.
+    pub async fn preflight(&mut self) -> Result<Wire, LoadError> {
+        let calls = async {
+            match &self.connections {
+                Connections::Http2(connections, template) => http2::preflight(connections, template, &self.spec).await,
+                Connections::Raw(connections) => raw::preflight(connections, &self.spec).await,
+            }
+        };
+        let result = timeout(self.spec.request_timeout, calls).await;
+        result.unwrap_or(Err(CallError::TimedOut(self.spec.request_timeout))).map_err(|source| LoadError::Preflight {
+            framework: self.spec.framework,
+            addr: self.spec.addr,
+            source,
+        })
+    }
+
+    /// Sends load for one window, then waits until every call was answered, failed, or is given up as unfinished 10 s after
+    /// the window. It ends early when `stop` turns true or when every connection is lost.
+    pub async fn run(&mut self, window: Duration, live: &Live, stop: watch::Receiver<bool>) -> LoadSample {
+        let tasks = 0..self.spec.scenario.concurrency as usize;
+        let timeout = self.spec.request_timeout;
+        match &self.connections {
+            Connections::Http2(connections, template) => {
+                let transports = tasks.map(|i| connections[i % connections.len()].transport(template));
+                engine::run(transports, window, timeout, live, stop).await
+            }
+            Connections::Raw(connections) => {
+                let transports = tasks.map(|i| connections[i % connections.len()].transport());
+                engine::run(transports, window, timeout, live, stop).await
+            }
+        }
+    }
+}
+
+async fn open_socket(spec: &LoadSpec) -> Result<TcpStream, LoadError> {
+    let &LoadSpec { framework, addr, connect_timeout, .. } = spec;
+    let refuse = |source| LoadError::Connect { framework, addr, source };
+    let socket = timeout(connect_timeout, TcpStream::connect(addr))
+        .await
+        .map_err(|_| LoadError::ConnectTimeout { framework, addr, timeout: connect_timeout })?
+        .map_err(refuse)?;
+    socket.set_nodelay(true).map_err(refuse)?;
+    Ok(socket)
+}

@@ -1,0 +1,118 @@
+//! What can go wrong with a driver, and with one call.
+
+use std::{io, net::SocketAddr, time::Duration};
+
+use crate::scenario::Framework;
+
+/// A driver that can't be had, or can't be trusted to measure.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// A field of [`LoadSpec`](super::LoadSpec) is out of range.
+    #[error("{field} {value}: must be {allowed}")]
+    Spec {
+        /// The field's name.
+        field: &'static str,
+        /// Its value.
+        value: String,
+        /// What it may be.
+        allowed: &'static str,
+    },
+    /// The TCP connection was refused or failed.
+    #[error("{framework} server {addr}: can't connect: {source}")]
+    Connect {
+        /// What was to be measured.
+        framework: Framework,
+        /// Where it should have been.
+        addr: SocketAddr,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The TCP connection took longer than the connect timeout.
+    #[error("{framework} server {addr}: no connection within {timeout:?}")]
+    ConnectTimeout {
+        /// What was to be measured.
+        framework: Framework,
+        /// Where it should have been.
+        addr: SocketAddr,
+        /// How long was waited.
+        timeout: Duration,
+    },
+    /// The HTTP/2 connection could not be set up on the TCP connection.
+    #[error("{framework} server {addr}: HTTP/2 handshake: {source}")]
+    Handshake {
+        /// What was to be measured.
+        framework: Framework,
+        /// Where it is.
+        addr: SocketAddr,
+        /// Why not.
+        source: h2::Error,
+    },
+    /// The preflight call failed or was not echoed byte for byte.
+    #[error("{framework} server {addr}: preflight call: {source}")]
+    Preflight {
+        /// What was to be measured.
+        framework: Framework,
+        /// Where it is.
+        addr: SocketAddr,
+        /// What was wrong with the call.
+        source: CallError,
+    },
+}
+
+/// Why a call is no success.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// A gRPC status other than OK.
+    #[error("grpc-status {code}{}{message}", if .message.is_empty() { "" } else { ": " })]
+    Status {
+        /// As sent: a number by the specification.
+        code: String,
+        /// `grpc-message` as sent, percent-encoded, cut at 200 characters.
+        message: String,
+    },
+    /// A reply without `grpc-status`, neither in trailers nor in headers.
+    #[error("reply without grpc-status")]
+    NoStatus,
+    /// An HTTP status other than 200.
+    #[error("HTTP status {0}")]
+    Http(u16),
+    /// A reply of another length than the request, counted with its framing.
+    #[error("reply of {got} bytes and not the {expected} that were sent")]
+    Length {
+        /// Bytes read; reading stops at the first beyond `expected`.
+        got: usize,
+        /// Bytes of the request's message with its prefix.
+        expected: usize,
+    },
+    /// A reply of the right length with other bytes.
+    #[error("reply differs from what was sent at byte {0}")]
+    Mismatch(usize),
+    /// A reply compressed though no encoding was offered.
+    #[error("reply is compressed, which was not offered")]
+    Compressed,
+    /// The stream was reset.
+    #[error("stream reset: {0}")]
+    Reset(h2::Reason),
+    /// The connection is gone, and with it this call and every later one.
+    #[error("connection lost: {0}")]
+    ConnectionLost(String),
+    /// No whole reply within the request timeout.
+    #[error("no reply within {0:?}")]
+    TimedOut(Duration),
+}
+
+impl CallError {
+    /// Whether no later call of this connection can succeed.
+    pub fn is_fatal(&self) -> bool {
+        matches!(self, Self::ConnectionLost(_))
+    }
+}
+
+impl From<h2::Error> for CallError {
+    fn from(error: h2::Error) -> Self {
+        match error.reason() {
+            Some(reason) if error.is_reset() => Self::Reset(reason),
+            _ => Self::ConnectionLost(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! A socket that counts its bytes and reads the server's settings in passing.
+
+use std::{
+    io::{self, IoSlice},
+    pin::Pin,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::{Context, Poll, ready},
+};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::wire::{PeerSettings, SettingsReader};
+
+/// What a [`Metered`] socket has seen, shared with whoever asks. Counted once a system call, not once a request.
+#[derive(Debug, Default)]
+pub(super) struct Meter {
+    read: AtomicU64,
+    written: AtomicU64,
+    settings: OnceLock<PeerSettings>,
+}
+
+impl Meter {
+    /// Bytes received so far.
+    pub(super) fn read(&self) -> u64 {
+        self.read.load(Ordering::Relaxed)
+    }
+
+    /// Bytes sent so far.
+    pub(super) fn written(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
+    }
+
+    /// The server's settings, known once it has sent anything after them.
+    pub(super) fn settings(&self) -> Option<PeerSettings> {
+        self.settings.get().copied()
+    }
+}
+
+/// A client's socket with a [`Meter`].
+#[derive(Debug)]
+pub(super) struct Metered<S> {
+    socket: S,
+    meter: Arc<Meter>,
+    /// Gone once it has read all it wants.
+    settings: Option<SettingsReader>,
+}
+
+impl<S> Metered<S> {
+    pub(super) fn new(socket: S) -> (Self, Arc<Meter>) {
+        let meter = Arc::<Meter>::default();
+        (Self { socket, meter: meter.clone(), settings: Some(SettingsReader::default()) }, meter)
+    }
+
+    fn count_read(&mut self, bytes: &[u8]) {
+        self.meter.read.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        if let Some(reader) = &mut self.settings
+            && !reader.feed(bytes)
+        {
+            if let Some(settings) = reader.settings() {
+                // Set only here, and only once: the reader goes away with it.
+                let _ = self.meter.settings.set(settings);
+            }
+            self.settings = None;
+        }
+    }
+
+    fn count_written(&self, written: &io::Result<usize>) {
+        if let Ok(n) = written {
+            self.meter.written.fetch_add(*n as u64, Ordering::Relaxed);
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Metered<S> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut self.socket).poll_read(cx, buf))?;
+        self.count_read(&buf.filled()[before..]);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Metered<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let written = ready!(Pin::new(&mut self.socket).poll_write(cx, buf));
+        self.count_written(&written);
+        Poll::Ready(written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = ready!(Pin::new(&mut self.socket).poll_write_vectored(cx, bufs));
+        self.count_written(&written);
+        Poll::Ready(written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+}

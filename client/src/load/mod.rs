@@ -1,0 +1,40 @@
+//! The load side: connections, calls in flight, and the ledger of what became of them.
+//!
+//! [`Driver`] holds the connections. Each [`run`](Driver::run) is one timed window of a closed loop: `concurrency` tasks
+//! each send a call, wait for its reply, and send the next. The layers, downward:
+//!
+//! - `driver`: opens connections, runs the preflight and the windows;
+//! - `http2`, `raw`: transports, one call after another for one task;
+//! - `engine`: tasks, window, draining, over the [`Transport`](engine::Transport) trait, so that it is tested without a network;
+//! - `tally`, `latency`: what each task records, without a lock per call;
+//! - `message`, `meter`, `wire`: what is sent, counted and read off the wire.
+//!
+//! # What the figures mean
+//! *Latency* is service time: from handing the call to the HTTP/2 layer (or the socket's queue) until the whole reply was
+//! read. Where the peer allows fewer streams than there are tasks, waiting for a free stream counts. A closed loop sends
+//! nothing while it waits, so a stall is seen once a task (coordinated omission).
+//!
+//! # What is checked
+//! The length of every reply and its status; every 64th reply of each task byte for byte. Comparing 1 MiB takes about
+//! 60 µs, so a 64th of it is a quarter of a percent of what such a call costs.
+
+mod driver;
+mod engine;
+mod error;
+mod http2;
+mod latency;
+mod message;
+mod meter;
+mod raw;
+mod sample;
+mod spec;
+mod tally;
+mod wire;
+
+pub use driver::Driver;
+pub use error::{CallError, LoadError};
+pub use latency::Latency;
+pub use sample::{ErrorCount, LoadSample};
+pub use spec::{CallMode, LoadSpec};
+pub use tally::Live;
+pub use wire::{PeerSettings, Wire};

@@ -1,0 +1,47 @@
+//! What one window of load gave.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::Latency;
+
+/// One timed window, raw. The ledger closes: `started = ok + error + unfinished`.
+#[derive(Debug, Clone)]
+pub struct LoadSample {
+    /// How long the window really was: shorter than asked when interrupted, or when every connection was lost.
+    pub window: Duration,
+    /// Calls started, all of them within the window.
+    pub started: u64,
+    /// Calls answered as they should be, some of them after the window.
+    pub ok: u64,
+    /// Calls that failed.
+    pub error: u64,
+    /// Calls still without a reply when draining was given up.
+    pub unfinished: u64,
+    /// Those of `ok` that were answered within the window.
+    pub ok_in_window: u64,
+    /// Service times of all `ok` calls.
+    pub latency: Latency,
+    /// What the `error` calls failed of, most frequent first; the counts add up to `error`.
+    pub errors: Vec<ErrorCount>,
+    /// Whether the stop signal ended the window.
+    pub interrupted: bool,
+}
+
+impl LoadSample {
+    /// Replies within the window by its length, per second; `None` for a window of no length.
+    pub fn qps(&self) -> Option<f64> {
+        let seconds = self.window.as_secs_f64();
+        (seconds > 0.0).then(|| self.ok_in_window as f64 / seconds)
+    }
+}
+
+/// How often calls failed alike.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorCount {
+    /// What was wrong.
+    pub message: String,
+    /// Calls it was wrong with.
+    pub count: u64,
+}

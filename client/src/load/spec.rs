@@ -1,0 +1,90 @@
+//! What a driver is asked to do.
+
+use std::{net::SocketAddr, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+use super::LoadError;
+use crate::scenario::{Framework, MAX_CONCURRENCY, MAX_PAYLOAD, Scenario};
+
+/// How the echo is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CallMode {
+    /// `UnaryCall`: message and end of stream in one frame.
+    #[default]
+    Unary,
+    /// `StreamCall`, a call of its own for each message: open, one message, half-close, one message back. The raw echo
+    /// knows no calls, there it is the same as `Unary`.
+    Streaming,
+}
+
+/// Which server, which load, over which connections.
+#[derive(Debug, Clone)]
+pub struct LoadSpec {
+    /// What speaks at `addr`.
+    pub framework: Framework,
+    /// Where the server listens.
+    pub addr: SocketAddr,
+    /// Payload and calls in flight.
+    pub scenario: Scenario,
+    /// Connections, over which the calls in flight are spread evenly. More than the scenario's concurrency would idle,
+    /// so that no more are opened; [`Wire::connections`](super::Wire::connections) says how many there are.
+    pub connections: usize,
+    /// Unary or streaming.
+    pub mode: CallMode,
+    /// The longest a TCP connection may take, up to a day.
+    pub connect_timeout: Duration,
+    /// The longest a call may take before it counts as an error, up to a day.
+    pub request_timeout: Duration,
+    /// HTTP/2 receive window of each stream in bytes, 65,535 to 2³¹-1.
+    pub stream_window: u32,
+    /// HTTP/2 receive window of each connection in bytes, 65,535 to 2³¹-1.
+    pub connection_window: u32,
+    /// Largest HTTP/2 frame the client takes in bytes, 16,384 to 2²⁴-1.
+    pub max_frame: u32,
+}
+
+impl LoadSpec {
+    /// One connection, unary, 5 s to connect, 30 s a call, and the window and frame sizes of our own servers: stream
+    /// 4 MiB, connection 16 MiB, frame 1 MiB.
+    pub fn new(framework: Framework, addr: SocketAddr, scenario: Scenario) -> Self {
+        Self {
+            framework,
+            addr,
+            scenario,
+            connections: 1,
+            mode: CallMode::Unary,
+            connect_timeout: Duration::from_secs(5),
+            request_timeout: Duration::from_secs(30),
+            stream_window: 4 << 20,
+            connection_window: 16 << 20,
+            max_frame: 1 << 20,
+        }
+    }
+
+    /// The limits of HTTP/2 (RFC 9113, 6.5.2 and 6.9.1) and of a scenario.
+    pub(super) fn validate(&self) -> Result<(), LoadError> {
+        let window = 65_535..=(1u64 << 31) - 1;
+        let timeout = 1..=86_400_000_000_000;
+        let checks = [
+            ("payload", self.scenario.payload, 1..=MAX_PAYLOAD, "1 to 16777211 bytes"),
+            ("concurrency", self.scenario.concurrency.into(), 1..=MAX_CONCURRENCY.into(), "1 to 10000"),
+            ("connections", self.connections as u64, 1..=MAX_CONCURRENCY.into(), "1 to 10000"),
+            ("stream window", self.stream_window.into(), window.clone(), "65535 to 2147483647 bytes"),
+            ("connection window", self.connection_window.into(), window, "65535 to 2147483647 bytes"),
+            ("max frame", self.max_frame.into(), 16_384..=(1 << 24) - 1, "16384 to 16777215 bytes"),
+            ("connect timeout in ns", nanos(self.connect_timeout), timeout.clone(), "1 to 86400000000000 (a day)"),
+            ("request timeout in ns", nanos(self.request_timeout), timeout, "1 to 86400000000000 (a day)"),
+        ];
+        match checks.into_iter().find(|(_, value, range, _)| !range.contains(value)) {
+            Some((field, value, _, allowed)) => Err(LoadError::Spec { field, value: value.to_string(), allowed }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Saturating at 584 years.
+pub(super) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

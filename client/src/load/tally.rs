@@ -1,0 +1,252 @@
+//! What tasks record, without a lock or a contended counter per call.
+//!
+//! A histogram a task would take 216 KiB each, two gigabytes for 10,000 tasks. Instead a task keeps its last
+//! [`BATCH`] times (256 bytes) and adds them to one of [`LANES`] shared histograms when they are full: one lock in
+//! 32 calls, held for about 300 ns, among an eighth of the tasks.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use super::{CallError, ErrorCount, Latency, LoadSample, spec::nanos};
+
+/// Histograms that tasks share.
+const LANES: usize = 8;
+
+/// Times a task keeps before it adds them to its lane.
+const BATCH: usize = 32;
+
+/// Distinct error texts a lane keeps, since a server may put a number of its own into each. Further ones are counted
+/// together.
+const DISTINCT_ERRORS: usize = 64;
+
+/// The text under which errors beyond [`DISTINCT_ERRORS`] are counted.
+const OTHER_ERRORS: &str = "other errors";
+
+/// Every how many calls of a task the reply is compared byte for byte. The first of each task is.
+const VERIFY_EVERY: u64 = 64;
+
+/// Calls answered so far, for progress displays; a handle, clones see the same count.
+#[derive(Debug, Clone, Default)]
+pub struct Live(Arc<[LiveLane; LANES]>);
+
+/// Two cache lines, since x86 prefetches them in pairs.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct LiveLane(AtomicU64);
+
+impl Live {
+    /// Calls answered as they should be, over all windows run with this handle.
+    pub fn ok(&self) -> u64 {
+        self.0.iter().map(|lane| lane.0.load(Ordering::Relaxed)).sum()
+    }
+}
+
+/// The shared side of one window.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    closed: AtomicBool,
+    lanes: [Mutex<Lane>; LANES],
+    live: Live,
+}
+
+#[derive(Debug, Default)]
+struct Lane {
+    started: u64,
+    ok: u64,
+    error: u64,
+    ok_in_window: u64,
+    latency: Latency,
+    errors: HashMap<String, u64>,
+}
+
+impl Ledger {
+    pub(super) fn new(live: Live) -> Arc<Self> {
+        Arc::new(Self { closed: AtomicBool::new(false), lanes: Default::default(), live })
+    }
+
+    /// Ends the window: tasks start no further call, and replies from now on are not counted as within it.
+    pub(super) fn close(&self) {
+        self.closed.store(true, Ordering::Relaxed);
+    }
+
+    /// The sum over all tasks. Right once every [`Tally`] is dropped.
+    pub(super) fn sample(&self, window: Duration, interrupted: bool) -> LoadSample {
+        let mut total = Lane::default();
+        for lane in &self.lanes {
+            total.add(&lock(lane));
+        }
+        let mut errors: Vec<_> =
+            total.errors.into_iter().map(|(message, count)| ErrorCount { message, count }).collect();
+        errors.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.message.cmp(&b.message)));
+        LoadSample {
+            window,
+            started: total.started,
+            ok: total.ok,
+            error: total.error,
+            unfinished: total.started - total.ok - total.error,
+            ok_in_window: total.ok_in_window,
+            latency: total.latency,
+            errors,
+            interrupted,
+        }
+    }
+}
+
+impl Lane {
+    fn add(&mut self, other: &Self) {
+        self.started += other.started;
+        self.ok += other.ok;
+        self.error += other.error;
+        self.ok_in_window += other.ok_in_window;
+        self.latency.merge(&other.latency);
+        for (message, count) in &other.errors {
+            *self.errors.entry(message.clone()).or_default() += count;
+        }
+    }
+
+    fn count_error(&mut self, message: String) {
+        let full = self.errors.len() >= DISTINCT_ERRORS;
+        let key = if full && !self.errors.contains_key(&message) { OTHER_ERRORS.to_owned() } else { message };
+        *self.errors.entry(key).or_default() += 1;
+    }
+}
+
+/// The side of one task. What it holds back goes to its lane when it is dropped, so that the ledger closes for tasks that
+/// are aborted in a call as well.
+#[derive(Debug)]
+pub(super) struct Tally {
+    ledger: Arc<Ledger>,
+    lane: usize,
+    started: u64,
+    ok: u64,
+    error: u64,
+    ok_in_window: u64,
+    times_ns: [u64; BATCH],
+    held: usize,
+}
+
+impl Tally {
+    /// The tally of the `task`th task.
+    pub(super) fn new(ledger: Arc<Ledger>, task: usize) -> Self {
+        Self { ledger, lane: task % LANES, started: 0, ok: 0, error: 0, ok_in_window: 0, times_ns: [0; BATCH], held: 0 }
+    }
+
+    pub(super) fn window_is_closed(&self) -> bool {
+        self.ledger.closed.load(Ordering::Relaxed)
+    }
+
+    /// Counts a call about to start; whether its reply is to be compared byte for byte.
+    pub(super) fn start(&mut self) -> bool {
+        let verify = self.started.is_multiple_of(VERIFY_EVERY);
+        self.started += 1;
+        verify
+    }
+
+    pub(super) fn ok(&mut self, service_time: Duration) {
+        self.ok += 1;
+        self.ok_in_window += u64::from(!self.window_is_closed());
+        self.ledger.live.0[self.lane].0.fetch_add(1, Ordering::Relaxed);
+        self.times_ns[self.held] = nanos(service_time);
+        self.held += 1;
+        if self.held == BATCH {
+            self.flush();
+        }
+    }
+
+    pub(super) fn error(&mut self, error: &CallError) {
+        self.error += 1;
+        lock(&self.ledger.lanes[self.lane]).count_error(error.to_string());
+    }
+
+    fn flush(&mut self) {
+        let mut lane = lock(&self.ledger.lanes[self.lane]);
+        self.times_ns[..self.held].iter().for_each(|&ns| lane.latency.record(ns));
+        self.held = 0;
+    }
+}
+
+impl Drop for Tally {
+    fn drop(&mut self) {
+        self.flush();
+        let mut lane = lock(&self.ledger.lanes[self.lane]);
+        lane.started += self.started;
+        lane.ok += self.ok;
+        lane.error += self.error;
+        lane.ok_in_window += self.ok_in_window;
+    }
+}
+
+/// A lane's counts hold whatever became of the thread that held its lock.
+fn lock(lane: &Mutex<Lane>) -> MutexGuard<'_, Lane> {
+    lane.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ledger_closes_over_tasks_dropped_in_a_call() {
+        let live = Live::default();
+        let ledger = Ledger::new(live.clone());
+        for task in 0..20 {
+            let mut tally = Tally::new(ledger.clone(), task);
+            for i in 0..100u64 {
+                tally.start();
+                tally.ok(Duration::from_micros(i + 1));
+            }
+            tally.start();
+            tally.error(&CallError::NoStatus);
+            tally.start();
+        }
+        let sample = ledger.sample(Duration::from_secs(2), false);
+        assert_eq!((sample.started, sample.ok, sample.error, sample.unfinished), (2040, 2000, 20, 20));
+        assert_eq!((sample.latency.count(), sample.latency.max(), live.ok()), (2000, Some(100_000), 2000));
+        assert_eq!(sample.errors, [ErrorCount { message: CallError::NoStatus.to_string(), count: 20 }]);
+        assert_eq!(sample.qps(), Some(1000.0));
+    }
+
+    #[test]
+    fn replies_after_the_window_are_ok_but_not_within_it() {
+        let ledger = Ledger::new(Live::default());
+        let mut tally = Tally::new(ledger.clone(), 0);
+        tally.start();
+        tally.ok(Duration::from_millis(1));
+        tally.start();
+        ledger.close();
+        tally.ok(Duration::from_millis(1));
+        assert!(tally.window_is_closed());
+        drop(tally);
+        let sample = ledger.sample(Duration::from_secs(1), true);
+        assert_eq!((sample.ok, sample.ok_in_window, sample.latency.count(), sample.interrupted), (2, 1, 2, true));
+    }
+
+    #[test]
+    fn memory_for_error_texts_is_bounded_and_none_is_lost() {
+        let ledger = Ledger::new(Live::default());
+        let mut tally = Tally::new(ledger.clone(), 0);
+        for i in 0..1000 {
+            tally.start();
+            tally.error(&CallError::ConnectionLost(i.to_string()));
+        }
+        drop(tally);
+        let sample = ledger.sample(Duration::ZERO, false);
+        assert_eq!(sample.errors.len(), DISTINCT_ERRORS + 1);
+        assert_eq!(sample.errors[0], ErrorCount { message: OTHER_ERRORS.into(), count: 936 });
+        assert_eq!(sample.errors.iter().map(|e| e.count).sum::<u64>(), sample.error);
+        assert_eq!(sample.qps(), None);
+    }
+
+    #[test]
+    fn the_first_and_every_64th_reply_is_verified() {
+        let mut tally = Tally::new(Ledger::new(Live::default()), 0);
+        let verified: Vec<_> = (0..200).filter(|_| tally.start()).collect();
+        assert_eq!(verified, [0, 64, 128, 192]);
+    }
+}
