@@ -1,0 +1,99 @@
+"""apache-dubbo, as its users call it, against one of our servers: `client.py triple|grpc HOST:PORT`.
+
+Its habits: every call ends with an empty message of its own before END_STREAM; no deadline is sent; an error in a stream
+is raised in its event loop and never reaches the caller, so errors are checked on unary calls only; more than 4 MiB are
+refused by itself, so nothing here is oversize.
+"""
+
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import dubbo
+from dubbo.configs import ReferenceConfig
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir))
+from benchmark_pb2 import BenchmarkRequest, BenchmarkResponse
+from pychecks import KIB, SIZES, Checks, expect_echo, payload
+
+SERVICE = "benchmark.BenchmarkService"
+
+
+def encode(data):
+    return BenchmarkRequest(payload=data).SerializeToString()
+
+
+def decode(data):
+    return BenchmarkResponse.FromString(data).payload
+
+
+class Client:
+    def __init__(self, addr, service=SERVICE, query=""):
+        self.client = dubbo.Client(ReferenceConfig.from_url(f"tri://{addr}/{service}{query}"))
+
+    def call(self, method, data):
+        return self.client.unary(method_name=method, request_serializer=encode, response_deserializer=decode)(data)
+
+    def unary(self, size, seed=0):
+        sent = payload(size, seed)
+        expect_echo(sent, self.call("UnaryCall", sent))
+
+    def open(self):
+        make = self.client.bi_stream(method_name="StreamCall", request_serializer=encode, response_deserializer=decode)
+        return make()
+
+    def stream_write_all_first(self, sizes):
+        stream = self.open()
+        sent = [payload(size, seed=i) for i, size in enumerate(sizes)]
+        for data in sent:
+            stream.write(data)
+        stream.done_writing()
+        replies = list(stream)
+        for data, reply in zip(sent, replies):
+            expect_echo(data, reply)
+        # The library's own closing message is one more empty echo, or is ignored as an empty end.
+        extra = replies[len(sent):]
+        if len(replies) < len(sent) or extra not in ([], [b""]):
+            raise AssertionError(f"sent {len(sent)} messages, got {len(replies)}")
+
+    def stream_in_turn(self, sizes):
+        stream = self.open()
+        for i, size in enumerate(sizes):
+            sent = payload(size, seed=i)
+            stream.write(sent)
+            expect_echo(sent, stream.read(timeout=10))
+        stream.done_writing()
+
+
+def expect_status(name, call):
+    try:
+        call()
+    except Exception as error:
+        if name not in str(error):
+            raise AssertionError(f"expected {name}, got {type(error).__name__}: {error}") from None
+    else:
+        raise AssertionError(f"expected {name}, the call succeeded")
+
+
+def at_once(client, calls):
+    with ThreadPoolExecutor(max_workers=calls) as pool:
+        for done in [pool.submit(client.unary, 1 + 37 * i, i) for i in range(calls)]:
+            done.result()
+
+
+def main():
+    addr = sys.argv[2]
+    checks, client = Checks(), Client(addr)
+    for name, size in SIZES.items():
+        checks.run(f"unary {name}", lambda size=size: client.unary(size))
+    checks.run("32 unary calls at once", lambda: at_once(client, 32))
+    checks.run("stream, all written first", lambda: client.stream_write_all_first([1, 128, 16 * KIB]))
+    checks.run("stream, in turn", lambda: client.stream_in_turn([1, 128, 16 * KIB, 128]))
+    checks.run("unknown method", lambda: expect_status("UNIMPLEMENTED", lambda: client.call("NoSuchCall", b"x")))
+    checks.run("unknown service", lambda: expect_status("UNIMPLEMENTED", lambda: Client(addr, "no.Such").call("UnaryCall", b"x")))
+    checks.run("request gzipped", lambda: Client(addr, query="?compression=gzip").unary(16 * KIB))
+    checks.run("unary after the refusals", lambda: client.unary(16 * KIB))
+    checks.close()
+
+
+main()

@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""Our servers and client against peers nobody here wrote: grpcio, apache-dubbo and dubbo-js, both ways.
+
+Prints a line a check and closes with "N passed, N failed"; exit 1 if any failed. `--self-test` points every client, theirs
+and ours, at a server that echoes wrong: there a check passes when the client noticed.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from harness import NODE_DIR, PEERS, PYTHON, ROOT, PeerError, lines_of, serving, set_up
+
+CLIENT_SECONDS = 300
+ANALYZE_SECONDS = 60
+
+CLIENTS = {
+    "grpcio": [str(PYTHON), str(PEERS / "grpcio" / "client.py")],
+    "apache-dubbo": [str(PYTHON), str(PEERS / "apache-dubbo" / "client.py")],
+    "dubbo-js": ["node", str(NODE_DIR / "client.js")],
+}
+SERVERS = {
+    "grpcio": [str(PYTHON), str(PEERS / "grpcio" / "server.py")],
+    "apache-dubbo": [str(PYTHON), str(PEERS / "apache-dubbo" / "server.py")],
+    "dubbo-js": ["node", str(NODE_DIR / "server.js"), "2"],
+}
+FRAMEWORKS = ["triple", "grpc"]
+SCENARIOS = ["128B-4", "1MiB-2"]
+MODES = ["unary", "streaming"]
+
+
+class Tally:
+    """Prints each outcome as it comes and counts it."""
+
+    def __init__(self):
+        self.passed = 0
+        self.failed = 0
+
+    def record(self, what, ok, detail=""):
+        self.passed += ok
+        self.failed += not ok
+        print(f"{'ok  ' if ok else 'FAIL'} {what}" + (f": {detail}" if detail and not ok else ""), flush=True)
+
+    def close(self):
+        print(f"{self.passed} passed, {self.failed} failed", flush=True)
+        return 1 if self.failed or not self.passed else 0
+
+
+def outcomes(command):
+    """What a peer's client reported: (check, ok, detail) each, and one failed outcome more if it did not end well."""
+    lines, err, code = lines_of(command, CLIENT_SECONDS)
+    found, done = [], None
+    for line in lines:
+        try:
+            report = json.loads(line)
+        except json.JSONDecodeError:
+            continue  # a library's own chatter
+        if "check" in report:
+            found.append((report["check"], report["ok"] is True, report["detail"]))
+        else:
+            done = report.get("done")
+    if done != len(found) or not found or code != 0:
+        ending = "took too long" if code is None else f"exit {code}"
+        found.append(("runs to its end", False, f"{ending} after {len(found)} checks\n{err[-2000:]}"))
+    return found
+
+
+def their_clients(tally, echo_server, only):
+    for framework in FRAMEWORKS:
+        command = [echo_server, framework, "--addr", "127.0.0.1:0", "--debug-addr", "127.0.0.1:0"]
+        name = f"our {framework} server"
+        try:
+            with serving(f"ours-{framework}", command, end_code=0) as addr:
+                for peer in only:
+                    for check, ok, detail in outcomes([*CLIENTS[peer], framework, addr]):
+                        tally.record(f"{peer} → {name}: {check}", ok, detail)
+            tally.record(f"{name}: starts, and ends well on SIGTERM", True)
+        except PeerError as error:
+            tally.record(f"{name}: starts, and ends well on SIGTERM", False, str(error))
+
+
+def our_client(tally, analyze, only):
+    for peer in only:
+        try:
+            with serving(peer, SERVERS[peer]) as addr:
+                for framework in FRAMEWORKS:
+                    for mode in MODES:
+                        for scenario in SCENARIOS:
+                            problem = run_analyze(analyze, framework, addr, scenario, mode)
+                            tally.record(f"analyze → {peer} as {framework}: {mode} {scenario}", not problem, problem)
+        except PeerError as error:
+            tally.record(f"{peer}: its server starts", False, str(error))
+
+
+def run_analyze(analyze, framework, addr, scenario, mode):
+    """What went wrong with a short run of our client against a foreign server, "" if nothing."""
+    with tempfile.TemporaryDirectory() as out:
+        command = [analyze, "--framework", framework, "--addr", f"{framework}={addr}", "--scenario", scenario]
+        command += ["--mode", mode, "--rounds", "1", "--duration", "1s", "--warmup", "200ms"]
+        lines, err, code = lines_of([*command, "--out", out, "--format", "json"], ANALYZE_SECONDS)
+    if code != 0:
+        return f"exit {code}: {err.strip()[-600:]}"
+    try:
+        results = json.loads("\n".join(lines))
+    except json.JSONDecodeError:
+        return f"printed no JSON: {lines[:3]}"
+    results = results if isinstance(results, list) else [results]
+    if len(results) != 1:
+        return f"{len(results)} results, not one"
+    result = results[0]
+    if result["success_rate"] != 100 or not result["success_requests"] or result["call_mode"] != mode:
+        kept = {key: result[key] for key in ("success_rate", "success_requests", "failure_requests", "call_mode")}
+        return f"{kept} {result.get('warnings')}"
+    return ""
+
+
+def self_test(tally, analyze):
+    """Every check of every client, on an echo that is wrong: it must fail there."""
+    wrong_grpc = [*SERVERS["grpcio"], "--wrong"]
+    with serving("wrong-grpcio", wrong_grpc) as addr:
+        for peer in ("grpcio", "apache-dubbo"):
+            noticed(tally, peer, outcomes([*CLIENTS[peer], "triple", addr]))
+        for mode in MODES:
+            problem = run_analyze(analyze, "grpc", addr, SCENARIOS[0], mode)
+            tally.record(f"self-test: analyze notices a wrong echo, {mode}", bool(problem))
+    for version in ("1.1", "2"):
+        server = ["node", str(NODE_DIR / "server.js"), version, "--wrong"]
+        with serving(f"wrong-dubbo-js-{version}", server) as addr:
+            # A Node server speaks one HTTP version a port; checks over the other one fail for that alone.
+            speaks = (lambda check: "HTTP/1.1" in check) if version == "1.1" else (lambda check: "HTTP/1.1" not in check)
+            reported = outcomes([*CLIENTS["dubbo-js"], "triple", addr])
+            noticed(tally, f"dubbo-js (HTTP/{version})", [each for each in reported if speaks(each[0])])
+    silent = outcomes([sys.executable, "-c", "print('{\"check\": \"x\", \"ok\": true, \"detail\": \"\"}')"])
+    tally.record("self-test: a client that ends early is a failure", not all(ok for _, ok, _ in silent))
+
+
+def noticed(tally, peer, reported):
+    ended = [detail for check, _, detail in reported if check == "runs to its end"]
+    tally.record(f"self-test: {peer} ran to its end", bool(reported) and not ended, "".join(ended))
+    for check, ok, _ in reported:
+        tally.record(f"self-test: {peer} notices: {check}", not ok, "the check passed on a wrong echo")
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    release = ROOT / "target" / "release"
+    parser.add_argument("--echo-server", type=Path, default=release / "echo-server", metavar="PATH")
+    parser.add_argument("--analyze", type=Path, default=release / "analyze", metavar="PATH")
+    parser.add_argument("--only", action="append", choices=sorted(CLIENTS), help="this peer (repeatable)")
+    parser.add_argument("--direction", choices=["in", "out"], help="only their clients, or only our client")
+    parser.add_argument("--self-test", action="store_true", help="check the checks on a wrong echo")
+    return parser.parse_args()
+
+
+def main():
+    args = arguments()
+    tally = Tally()
+    only = args.only or list(CLIENTS)
+    try:
+        set_up()
+        if args.self_test:
+            self_test(tally, str(args.analyze))
+        else:
+            if args.direction != "out":
+                their_clients(tally, str(args.echo_server), only)
+            if args.direction != "in":
+                our_client(tally, str(args.analyze), only)
+    except (PeerError, OSError) as error:
+        tally.record("setting up", False, str(error))
+    return tally.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

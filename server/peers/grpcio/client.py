@@ -1,0 +1,126 @@
+"""grpcio, as its users call it, against one of our servers: `client.py triple|grpc HOST:PORT`."""
+
+import os
+import sys
+import threading
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir))
+import benchmark_pb2
+import benchmark_pb2_grpc
+from pychecks import KIB, MIB, OVERSIZE, SIZES, Checks, expect_echo, payload
+
+SERVICE = "/benchmark.BenchmarkService/"
+TIMEOUT = 20
+UNLIMITED = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1)]
+
+
+class Client:
+    def __init__(self, addr):
+        self.channel = grpc.insecure_channel(addr, options=UNLIMITED)
+        self.stub = benchmark_pb2_grpc.BenchmarkServiceStub(self.channel)
+
+    def unary(self, size, **options):
+        sent = payload(size)
+        reply = self.stub.UnaryCall(benchmark_pb2.BenchmarkRequest(payload=sent), timeout=TIMEOUT, **options)
+        expect_echo(sent, reply.payload)
+
+    def unary_at_once(self, calls):
+        sent = [payload(1 + 37 * i, seed=i) for i in range(calls)]
+        futures = [
+            self.stub.UnaryCall.future(benchmark_pb2.BenchmarkRequest(payload=data), timeout=TIMEOUT) for data in sent
+        ]
+        for data, future in zip(sent, futures):
+            expect_echo(data, future.result().payload)
+
+    def stream_write_all_first(self, sizes, **options):
+        sent = [payload(size, seed=i) for i, size in enumerate(sizes)]
+        requests = (benchmark_pb2.BenchmarkRequest(payload=data) for data in sent)
+        replies = [reply.payload for reply in self.stub.StreamCall(requests, timeout=TIMEOUT, **options)]
+        if len(replies) != len(sent):
+            raise AssertionError(f"sent {len(sent)} messages, got {len(replies)}")
+        for data, reply in zip(sent, replies):
+            expect_echo(data, reply)
+
+    def stream_in_turn(self, sizes):
+        """Each message goes only when the echo of the one before has come: a server that collects a stream hangs."""
+        received = []
+
+        def requests():
+            for i, size in enumerate(sizes):
+                if len(received) != i:
+                    raise AssertionError(f"message {i} asked for after {len(received)} echoes")
+                yield benchmark_pb2.BenchmarkRequest(payload=payload(size, seed=i))
+                turn.acquire(timeout=TIMEOUT)
+
+        turn = threading.Semaphore(0)
+        for i, reply in enumerate(self.stub.StreamCall(requests(), timeout=TIMEOUT)):
+            expect_echo(payload(sizes[i], seed=i), reply.payload)
+            received.append(reply)
+            turn.release()
+        if len(received) != len(sizes):
+            raise AssertionError(f"sent {len(sizes)} messages, got {len(received)}")
+
+    def raw_unary(self, path, message=b"", **options):
+        call = self.channel.unary_unary(path, lambda m: m, lambda m: m)
+        return call(message, timeout=TIMEOUT, **options)
+
+
+def expect_status(code, call):
+    try:
+        call()
+    except grpc.RpcError as error:
+        if error.code() != code:
+            raise AssertionError(f"expected {code.name}, got {error.code().name}: {error.details()}") from None
+    else:
+        raise AssertionError(f"expected {code.name}, the call succeeded")
+
+
+def health(client):
+    stub = health_pb2_grpc.HealthStub(client.channel)
+    request = health_pb2.HealthCheckRequest(service="")
+    statuses = [stub.Check(request, timeout=TIMEOUT).status]
+    watch = stub.Watch(request, timeout=TIMEOUT)
+    statuses.append(next(watch).status)
+    watch.cancel()
+    if statuses != [health_pb2.HealthCheckResponse.SERVING] * 2:
+        raise AssertionError(f"Check and Watch said {statuses}")
+
+
+def main():
+    server, addr = sys.argv[1], sys.argv[2]
+    checks, client, gzip = Checks(), Client(addr), grpc.Compression.Gzip
+    refused = grpc.StatusCode.UNIMPLEMENTED
+    oversize = grpc.StatusCode.RESOURCE_EXHAUSTED
+
+    for name, size in SIZES.items():
+        checks.run(f"unary {name}", lambda size=size: client.unary(size))
+        checks.run(f"unary {name}, request gzipped", lambda size=size: client.unary(size, compression=gzip))
+    checks.run("300 unary calls at once", lambda: client.unary_at_once(300))
+    checks.run("stream, all written first", lambda: client.stream_write_all_first(list(SIZES.values())))
+    checks.run("stream, in turn", lambda: client.stream_in_turn(list(SIZES.values()) * 3))
+    checks.run("stream of one", lambda: client.stream_write_all_first([128]))
+    checks.run("stream gzipped", lambda: client.stream_write_all_first([0, 128, MIB], compression=gzip))
+    checks.run("unknown method", lambda: expect_status(refused, lambda: client.raw_unary(SERVICE + "NoSuchCall")))
+    checks.run("unknown service", lambda: expect_status(refused, lambda: client.raw_unary("/no.Such/UnaryCall")))
+    checks.run("oversize", lambda: expect_status(oversize, lambda: client.unary(OVERSIZE)))
+    checks.run("oversize in a stream", lambda: expect_status(oversize, lambda: client.stream_write_all_first([OVERSIZE])))
+    zeros = benchmark_pb2.BenchmarkRequest(payload=bytes(OVERSIZE)).SerializeToString()
+    checks.run(
+        "oversize only once decompressed",
+        lambda: expect_status(oversize, lambda: client.raw_unary(SERVICE + "UnaryCall", zeros, compression=gzip)),
+    )
+    checks.run("unary on the same channel after the refusals", lambda: client.unary(16 * KIB))
+    if server == "triple":
+        checks.run("health Check and Watch", lambda: health(client))
+        sent = benchmark_pb2.BenchmarkRequest(payload=payload(128)).SerializeToString()
+        checks.run(
+            "method with its first letter folded",
+            lambda: expect_echo(sent, client.raw_unary(SERVICE + "unaryCall", sent)),
+        )
+    checks.close()
+
+
+main()
