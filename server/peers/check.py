@@ -26,6 +26,7 @@ SERVERS = {
     "apache-dubbo": [str(PYTHON), str(PEERS / "apache-dubbo" / "server.py")],
     "dubbo-js": ["node", str(NODE_DIR / "server.js"), "2"],
 }
+OURS = {"triple": ["triple"], "triple-gzip": ["triple", "--accept-gzip"], "grpc": ["grpc"]}
 FRAMEWORKS = ["triple", "grpc"]
 SCENARIOS = ["128B-4", "1MiB-2"]
 MODES = ["unary", "streaming"]
@@ -68,13 +69,13 @@ def outcomes(command):
 
 
 def their_clients(tally, echo_server, only):
-    for framework in FRAMEWORKS:
-        command = [echo_server, framework, "--addr", "127.0.0.1:0", "--debug-addr", "127.0.0.1:0"]
-        name = f"our {framework} server"
+    for server, words in OURS.items():
+        command = [echo_server, *words, "--addr", "127.0.0.1:0", "--debug-addr", "127.0.0.1:0"]
+        name = f"our {server} server"
         try:
-            with serving(f"ours-{framework}", command, end_code=0) as addr:
+            with serving(f"ours-{server}", command, end_code=0) as addr:
                 for peer in only:
-                    for check, ok, detail in outcomes([*CLIENTS[peer], framework, addr]):
+                    for check, ok, detail in outcomes([*CLIENTS[peer], server, addr]):
                         tally.record(f"{peer} → {name}: {check}", ok, detail)
             tally.record(f"{name}: starts, and ends well on SIGTERM", True)
         except PeerError as error:

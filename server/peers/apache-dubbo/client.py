@@ -1,4 +1,4 @@
-"""apache-dubbo, as its users call it, against one of our servers: `client.py triple|grpc HOST:PORT`.
+"""apache-dubbo, as its users call it, against one of our servers: `client.py triple|triple-gzip|grpc HOST:PORT`.
 
 Its habits: every call ends with an empty message of its own before END_STREAM; no deadline is sent; an error in a stream
 is raised in its event loop and never reaches the caller, so errors are checked on unary calls only; more than 4 MiB are

@@ -1,4 +1,4 @@
-// dubbo-js, as its users call it, against one of our servers: `node client.js triple|grpc HOST:PORT`.
+// dubbo-js, as its users call it, against one of our servers: `node client.js triple|triple-gzip|grpc HOST:PORT`.
 //
 // Against a Triple server it speaks Triple's own unary mode over HTTP/1.1 and HTTP/2, with protobuf and JSON bodies, and
 // gRPC mode; against a gRPC server gRPC mode alone. One JSON line a check, as pychecks.py has it.
@@ -95,10 +95,20 @@ async function deadlineOfAnIdleStream(client) {
   });
 }
 
-async function unaryChecks(label, make) {
+/** dubbo-js offers gzip on every call. */
+async function replyEncoding(client, header) {
+  let encoding;
+  const sent = payload(16 * KIB);
+  const reply = await client.unaryCall({ payload: sent }, { onHeader: (headers) => (encoding = headers.get(header)) });
+  expectEcho(sent, reply.payload);
+  if ((encoding === "gzip") !== gzips) throw new Error(`${header}: ${encoding}`);
+}
+
+async function unaryChecks(label, make, encodingHeader) {
   const client = make({});
   for (const [name, size] of Object.entries(SIZES)) await check(`${label}: unary ${name}`, () => unary(client, size));
   await check(`${label}: request gzipped`, () => unary(make({ sendCompression: compressionGzip, compressMinBytes: 1 }), 16 * KIB));
+  await check(`${label}: reply ${gzips ? "gzipped" : "plain"}, gzip offered`, () => replyEncoding(client, encodingHeader));
   await check(`${label}: no compression offered`, () => unary(make({ acceptCompression: [] }), 16 * KIB));
   await check(`${label}: 100 calls at once`, () => Promise.all(Array.from({ length: 100 }, (_, i) => unary(client, 1 + 37 * i, i))));
   await check(`${label}: unknown method`, () => expectCode(Code.Unimplemented, () => client.noSuchCall({})));
@@ -117,20 +127,22 @@ async function streamChecks(label, make) {
 }
 
 const [server, addr] = process.argv.slice(2);
+const gzips = server === "triple-gzip";
 const transport = (create, fixed) => (options) =>
   createPromiseClient(BenchmarkService, create({ baseUrl: `http://${addr}`, ...fixed, ...options }));
 
 const grpc = transport(createGrpcTransport, { httpVersion: "2" });
-await unaryChecks("gRPC proto", grpc);
+await unaryChecks("gRPC proto", grpc, "grpc-encoding");
 await streamChecks("gRPC proto", grpc);
-if (server === "triple") {
+if (server !== "grpc") {
   for (const httpVersion of ["1.1", "2"]) {
     for (const [body, useBinaryFormat] of [["proto", true], ["JSON", false]]) {
-      await unaryChecks(`HTTP/${httpVersion} ${body}`, transport(createDubboTransport, { httpVersion, useBinaryFormat }));
+      const make = transport(createDubboTransport, { httpVersion, useBinaryFormat });
+      await unaryChecks(`HTTP/${httpVersion} ${body}`, make, "content-encoding");
     }
   }
   const json = transport(createGrpcTransport, { httpVersion: "2", useBinaryFormat: false });
-  await unaryChecks("gRPC JSON", json);
+  await unaryChecks("gRPC JSON", json, "grpc-encoding");
   await streamChecks("gRPC JSON", json);
   // Its own streaming, application/connect+proto, is none of Triple's: 415, as dubbo-go answers.
   const connect = transport(createDubboTransport, { httpVersion: "2" })({});

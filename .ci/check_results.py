@@ -1,0 +1,77 @@
+"""Checks what a run of `analyze` left: `check_results.py OUT LABEL`. Needs the package jsonschema.
+
+Every result: valid by client/result.schema.json, the keys of dubbo-go's benchmark suite and ours present, the ledger closed,
+every call right, its files there. For the RPC servers: allocations counted, and explained by their sites within 1 %.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import jsonschema
+
+SCHEMA = Path(__file__).resolve().parent.parent / "client" / "result.schema.json"
+SUITE_KEYS = """framework payload_size serialization compression concurrency call_mode timestamp qps success_rate total_requests
+success_requests failure_requests latency_p50_ms latency_p90_ms latency_p95_ms latency_p99_ms latency_min_ms latency_max_ms
+latency_avg_ms cpu_avg_percent memory_peak_mb""".split()
+OUR_KEYS = """unfinished_requests latency_p999_ms latency_stddev_ms bytes_per_op requested_bytes_per_op allocs_per_op frees_per_op
+copies_per_op server_cpu_us_per_op client_cpu_us_per_op roofline_ratio client_bytes_per_op client_allocs_per_op rounds wire
+environment sites files warnings schema_version""".split()
+RPC = {"triple", "grpc"}
+SITES_TOLERANCE = 0.01
+
+
+def problems_of(path, schema):
+    result = json.loads(path.read_text())
+    yield from (f"schema: {error.json_path}: {error.message}" for error in schema.iter_errors(result))
+    missing = [key for key in SUITE_KEYS + OUR_KEYS if key not in result]
+    if missing:
+        yield f"keys missing: {missing}"
+        return
+    if result["success_rate"] != 100 or not result["success_requests"]:
+        yield f"success_rate {result['success_rate']} of {result['total_requests']} calls"
+    ledger = result["success_requests"] + result["failure_requests"] + result["unfinished_requests"]
+    if result["total_requests"] != ledger:
+        yield f"{result['total_requests']} calls started, {ledger} accounted for"
+    yield from (f"{name} is not there: {file}" for name, file in files_of(result) if not (path.parent / file).is_file())
+    if result["framework"] in RPC:
+        yield from rpc_problems(result)
+
+
+def files_of(result):
+    return [(name, file) for name, file in result["files"].items() if file is not None]
+
+
+def rpc_problems(result):
+    for key in ("allocs_per_op", "bytes_per_op", "requested_bytes_per_op", "copies_per_op", "server_cpu_us_per_op", "roofline_ratio"):
+        if not (result[key] or 0) > 0:
+            yield f"{key} is {result[key]}"
+    absent = [name for name, file in result["files"].items() if file is None]
+    if absent:
+        yield f"not written: {absent}"
+    if not result["wire"]:
+        yield "the wire is unknown"
+    sites = result["sites"]
+    if not sites or not sites["rows"]:
+        yield "no allocating sites"
+    elif abs(sites["total"]["allocs_per_op"] / result["allocs_per_op"] - 1) > SITES_TOLERANCE:
+        yield f"sites hold {sites['total']['allocs_per_op']} allocs/op of {result['allocs_per_op']}"
+
+
+def main():
+    out, label = Path(sys.argv[1]), sys.argv[2]
+    schema = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text()))
+    paths = sorted((out / "data" / label).glob("*.json"))
+    failed = 0
+    for path in paths:
+        problems = list(problems_of(path, schema))
+        print(f"{'FAIL' if problems else 'ok  '} {path.name}", *problems, sep="\n     ")
+        failed += bool(problems)
+    absent = RPC - {json.loads(path.read_text()).get("framework") for path in paths}
+    if absent:
+        print(f"FAIL no result for {sorted(absent)} in {out / 'data' / label}")
+    return 1 if failed or absent else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+"""Runs the README: every block marked `sh`, each as one script from the root, and compares every block marked `rust`.
+
+So that this takes minutes and not longer, a measurement (`--scenario`) runs with one short round, and what an earlier step
+of CI has run already is not run again. A `rust` block must be an example of this repository, word for word.
+"""
+
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+ALREADY_RUN = {"cargo test --workspace"}
+SHORT = "--rounds 1 --duration 1s --warmup 200ms"
+BLOCK_SECONDS = 600
+
+
+def blocks(text, language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def shortened(script):
+    """The block as it will be run: comments off, measurements short."""
+    lines = []
+    for line in script.splitlines():
+        line = re.sub(r"\s+# .*$", "", line)
+        if line.strip() in ALREADY_RUN or not line.strip() or line.lstrip().startswith("#"):
+            continue
+        lines.append(f"{line} {SHORT}" if "--scenario" in line else line)
+    return "\n".join(lines)
+
+
+def run(script):
+    """None if the block ran well, otherwise its exit code and output. A block must end what it started."""
+    with tempfile.TemporaryFile("w+") as output:
+        process = subprocess.Popen(
+            ["bash", "-euo", "pipefail", "-c", script], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+        )
+        try:
+            code = process.wait(BLOCK_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            code = process.wait()
+        output.seek(0)
+        return None if code == 0 else f"exit {code}\n{output.read()[-3000:]}"
+
+
+def main():
+    text = (ROOT / "README.md").read_text()
+    failed = 0
+    for block in blocks(text, "sh"):
+        script = shortened(block)
+        if not script:
+            continue
+        problem = run(script)
+        print(f"{'FAIL' if problem else 'ok  '} " + script.replace("\n", "\n     "), flush=True)
+        if problem:
+            print(problem, flush=True)
+            failed += 1
+    examples = {path.read_text().strip() for path in ROOT.glob("*/**/examples/*.rs") if "target" not in path.parts}
+    for block in blocks(text, "rust"):
+        known = block.strip() in examples
+        print(f"{'ok  ' if known else 'FAIL'} the block that begins {block.splitlines()[0]!r} is an example of the repository")
+        failed += not known
+    if not blocks(text, "sh"):
+        print("FAIL no block to run")
+        failed += 1
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
