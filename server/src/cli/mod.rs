@@ -1,0 +1,165 @@
+//! The servers as a command: `echo-server F` and `analyze serve F` are both [`serve`].
+
+mod args;
+mod process;
+mod ready;
+mod signals;
+mod usage;
+
+use std::{
+    fmt::Display,
+    future::Future,
+    io::{self, IsTerminal},
+    net::SocketAddr,
+    process::ExitCode,
+};
+
+use debug_pprof::DebugServer;
+use tokio::{net::TcpListener, runtime, sync::oneshot};
+use tracing::{info, level_filters::LevelFilter};
+use tracing_subscriber::EnvFilter;
+
+pub use args::{DebugAddr, GrpcArgs, HostArgs, Http2Args, RawArgs, Serve, TripleArgs};
+pub use usage::explain;
+
+use crate::{ServeError, grpc, raw, triple};
+use signals::StopSignals;
+
+/// The runtime could not do what it was asked to.
+const FAILURE: u8 = 1;
+
+/// Why the command ended with exit code 1. Each is one line that names what was asked for.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+enum CommandError {
+    #[error("--cpus {cpus}: {source}: allowed are CPUs {allowed}")]
+    Cpus { cpus: String, allowed: String, source: io::Error },
+    #[error("--exit-with-parent: {0}")]
+    ExitWithParent(io::Error),
+    #[error("--workers {workers}: cannot start the runtime: {source}")]
+    Runtime { workers: usize, source: io::Error },
+    #[error("--addr {addr}: cannot listen: {source}")]
+    Listen { addr: SocketAddr, source: io::Error },
+    #[error("--debug-addr {addr}: {source}")]
+    Debug { addr: SocketAddr, source: debug_pprof::Error },
+    #[error("cannot listen for signals: {0}")]
+    Signals(io::Error),
+    #[error("cannot write the ready line: {0}")]
+    ReadyLine(io::Error),
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+}
+
+/// Runs a server until SIGTERM or SIGINT and then drains it; a second signal ends it at once.
+///
+/// Prints one JSON line on stdout when the server can be reached (see [`Serve`]), logs to stderr, and on failure one
+/// line there. The exit code is 0 after a drain, 1 for what failed at run time, 130 or 143 after a second signal.
+/// Call it from a process that has no other threads yet, so that `--cpus` binds all of them.
+pub fn serve(command: Serve) -> ExitCode {
+    init_logging();
+    match Host::prepare(&command).and_then(|host| host.run(command)) {
+        Ok(code) => code,
+        Err(error) => fail(&error),
+    }
+}
+
+fn fail(error: &dyn Display) -> ExitCode {
+    eprintln!("error: {error}");
+    ExitCode::from(FAILURE)
+}
+
+/// What is settled before the server starts.
+struct Host {
+    cpus: Vec<usize>,
+    workers: usize,
+}
+
+impl Host {
+    fn prepare(command: &Serve) -> Result<Self, CommandError> {
+        let args = command.host();
+        if let Some(parent) = args.exit_with_parent {
+            process::exit_with_parent(parent).map_err(CommandError::ExitWithParent)?;
+        }
+        if let Some(cpus) = &args.cpus {
+            let allowed = process::bound_cpus().map(|cpus| process::CpuList(cpus).to_string());
+            process::bind(cpus).map_err(|source| CommandError::Cpus {
+                cpus: cpus.to_string(),
+                allowed: allowed.unwrap_or_else(|_| "unknown".to_owned()),
+                source,
+            })?;
+        }
+        let cpus = process::bound_cpus().unwrap_or_default();
+        let workers = args.workers.unwrap_or(cpus.len().max(1));
+        Ok(Self { cpus, workers })
+    }
+
+    fn run(self, command: Serve) -> Result<ExitCode, CommandError> {
+        let workers = self.workers;
+        let runtime = runtime::Builder::new_multi_thread()
+            .worker_threads(workers)
+            .enable_all()
+            .build()
+            .map_err(|source| CommandError::Runtime { workers, source })?;
+        let ended = runtime.block_on(self.serve(command));
+        // What a second signal or the drain's limit left running is not waited for.
+        runtime.shutdown_background();
+        ended
+    }
+
+    async fn serve(self, command: Serve) -> Result<ExitCode, CommandError> {
+        let mut signals = StopSignals::listen().map_err(CommandError::Signals)?;
+        let addr = command.addr();
+        let listener = TcpListener::bind(addr).await.map_err(|source| CommandError::Listen { addr, source })?;
+        let debug = start_debug_server(&command)?;
+        ready::Line::new(&command, &listener, debug.as_ref(), &self)
+            .and_then(|line| line.print())
+            .map_err(CommandError::ReadyLine)?;
+        debug_pprof::set_ready(true);
+
+        let (stop, stopped) = oneshot::channel();
+        let shutdown = async {
+            let _ = stopped.await;
+        };
+        let mut serving = std::pin::pin!(command.serve(listener, shutdown));
+        tokio::select! {
+            ended = &mut serving => ended?,
+            signal = signals.next() => {
+                info!(%signal, "draining");
+                debug_pprof::set_ready(false);
+                let _ = stop.send(());
+                tokio::select! {
+                    ended = serving => ended?,
+                    signal = signals.next() => {
+                        info!(%signal, "ending at once");
+                        return Ok(ExitCode::from(signal.exit_code()));
+                    }
+                }
+            }
+        }
+        info!("stopped");
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn start_debug_server(command: &Serve) -> Result<Option<DebugServer>, CommandError> {
+    let DebugAddr::At(addr) = command.debug_addr() else { return Ok(None) };
+    let options = debug_pprof::Options { addr, allow_remote: command.host().allow_remote };
+    debug_pprof::serve(options).map(Some).map_err(|source| CommandError::Debug { addr, source })
+}
+
+impl Serve {
+    async fn serve(self, listener: TcpListener, shutdown: impl Future<Output = ()>) -> Result<(), ServeError> {
+        match self {
+            Serve::Triple(args) => triple::run(listener, args.options(), shutdown).await,
+            Serve::Grpc(args) => grpc::run(listener, args.options(), shutdown).await,
+            Serve::Raw(args) => raw::run(listener, args.options(), shutdown).await,
+        }
+    }
+}
+
+/// Logs to stderr at `info` unless `RUST_LOG` says otherwise. A subscriber the program has set already stays.
+fn init_logging() {
+    let filter = EnvFilter::builder().with_default_directive(LevelFilter::INFO.into()).from_env_lossy();
+    let colours = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(colours).try_init();
+}

@@ -1,0 +1,122 @@
+//! The gRPC echo on tonic, written as tonic's users write it, so that what it costs is what tonic costs.
+
+mod tuned;
+
+use std::{future::Future, pin::Pin};
+
+use debug_pprof::ops::{self, Method};
+use echo_proto::benchmark::{
+    BenchmarkRequest, BenchmarkResponse,
+    benchmark_service_server::{BenchmarkService, BenchmarkServiceServer},
+};
+use serde::Serialize;
+use tokio::{net::TcpListener, sync::oneshot, time};
+use tonic::{
+    Request, Response, Status, Streaming,
+    codegen::tokio_stream::{Stream, StreamExt},
+    transport::{Server, server::TcpIncoming},
+};
+
+use crate::{DEFAULT_MESSAGE_LIMIT, DRAIN_LIMIT, Http2Settings, ServeError, methods};
+
+/// tonic's own codec buffer, in bytes; it allocates one to decode and one to encode with, each call.
+pub const TONIC_CODEC_BUFFER: usize = 8 << 10;
+
+/// What the server announces and allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Options {
+    /// HTTP/2 settings.
+    #[serde(flatten)]
+    pub http2: Http2Settings,
+    /// The largest message in bytes, both ways; a larger one ends in `OUT_OF_RANGE`, as tonic has it.
+    pub message_limit: usize,
+    /// Codec buffer in bytes. Another than [`TONIC_CODEC_BUFFER`] puts our own codec in the place of tonic's.
+    pub codec_buffer: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { http2: Http2Settings::default(), message_limit: DEFAULT_MESSAGE_LIMIT, codec_buffer: TONIC_CODEC_BUFFER }
+    }
+}
+
+/// Serves until `shutdown` completes, then until every call in flight has ended.
+///
+/// # Errors
+/// [`ServeError::DrainTimeout`] when calls took longer than [`DRAIN_LIMIT`] to end: tonic does not say how many, so it
+/// counts one. [`ServeError::Grpc`] when tonic's server fails.
+pub async fn run(
+    listener: TcpListener,
+    options: Options,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
+    let (stopping, stopped) = oneshot::channel();
+    let signal = async move {
+        shutdown.await;
+        let _ = stopping.send(());
+    };
+    let drain_limit = async move {
+        let _ = stopped.await;
+        time::sleep(DRAIN_LIMIT).await;
+    };
+    tokio::select! {
+        served = serve(listener, options, signal) => served.map_err(ServeError::Grpc),
+        () = drain_limit => Err(ServeError::DrainTimeout { connections: 1, limit: DRAIN_LIMIT }),
+    }
+}
+
+async fn serve(
+    listener: TcpListener,
+    options: Options,
+    signal: impl Future<Output = ()>,
+) -> Result<(), tonic::transport::Error> {
+    let Options { http2, message_limit, codec_buffer } = options;
+    let mut server = Server::builder()
+        .max_frame_size(http2.max_frame_size)
+        .initial_stream_window_size(http2.stream_window)
+        .initial_connection_window_size(http2.connection_window)
+        .max_concurrent_streams(http2.max_concurrent_streams);
+    let echo = Echo { unary: ops::method(methods::UNARY), stream: ops::method(methods::STREAM) };
+    let router = if codec_buffer == TONIC_CODEC_BUFFER {
+        let service = BenchmarkServiceServer::new(echo)
+            .max_decoding_message_size(message_limit)
+            .max_encoding_message_size(message_limit);
+        server.add_service(service)
+    } else {
+        server.add_service(tuned::TunedServer::new(echo, codec_buffer, message_limit))
+    };
+    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+    router.serve_with_incoming_shutdown(incoming, signal).await
+}
+
+/// The service: answers with what it was sent.
+#[derive(Debug, Clone, Copy)]
+struct Echo {
+    unary: &'static Method,
+    stream: &'static Method,
+}
+
+type Replies = Pin<Box<dyn Stream<Item = Result<BenchmarkResponse, Status>> + Send>>;
+
+#[tonic::async_trait]
+impl BenchmarkService for Echo {
+    type StreamCallStream = Replies;
+
+    async fn unary_call(&self, request: Request<BenchmarkRequest>) -> Result<Response<BenchmarkResponse>, Status> {
+        let op = self.unary.start();
+        let reply = Response::new(BenchmarkResponse { payload: request.into_inner().payload });
+        op.ok();
+        Ok(reply)
+    }
+
+    async fn stream_call(&self, request: Request<Streaming<BenchmarkRequest>>) -> Result<Response<Replies>, Status> {
+        let method = self.stream;
+        let replies = request.into_inner().map(move |request| {
+            let op = method.start();
+            let payload = request?.payload;
+            op.ok();
+            Ok(BenchmarkResponse { payload })
+        });
+        Ok(Response::new(Box::pin(replies)))
+    }
+}

@@ -1,0 +1,132 @@
+//! Triple, Dubbo's RPC over HTTP, with as few allocations a call as hyper allows.
+//!
+//! HTTP/1.1 and HTTP/2 with prior knowledge on one port; gRPC framing and Triple's own unary framing; protobuf and JSON
+//! messages; gzip. What is lean about it: the request's header map becomes the reply's, a payload leaves in the pieces
+//! it came in, and bodies are an enum, not a box. What remains a call are the request's header map (2 allocations), the
+//! trailer map (2) and hyper's task.
+
+mod body;
+mod content_type;
+mod deadline;
+mod echo;
+mod encoding;
+mod frame;
+mod health;
+mod message;
+mod receive;
+mod reply;
+mod route;
+mod segments;
+mod status;
+mod stream;
+mod terms;
+mod unary;
+
+use std::{convert::Infallible, future::Future, pin::pin, sync::Arc};
+
+use debug_pprof::ops::{self, Method};
+use http::{Request, Response};
+use hyper::{body::Incoming, service::service_fn};
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo},
+    server::conn::auto,
+};
+use serde::Serialize;
+use tokio::net::{TcpListener, TcpStream};
+use tracing::debug;
+
+use crate::{
+    DEFAULT_MESSAGE_LIMIT, Http2Settings, ServeError,
+    accept::{self, Draining},
+    methods,
+};
+use body::ReplyBody;
+
+/// What the server announces and allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Options {
+    /// HTTP/2 settings.
+    #[serde(flatten)]
+    pub http2: Http2Settings,
+    /// The largest message in bytes, both ways, compressed or not; a larger one ends in `resource_exhausted`.
+    pub message_limit: usize,
+    /// Answer with gzip whenever the client offers it, as dubbo-go does. Otherwise only a compressed request gets a
+    /// compressed reply.
+    pub accept_gzip: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { http2: Http2Settings::default(), message_limit: DEFAULT_MESSAGE_LIMIT, accept_gzip: false }
+    }
+}
+
+/// Serves until `shutdown` completes, then until every call in flight has ended.
+///
+/// # Errors
+/// [`ServeError::DrainTimeout`] when calls took longer than [`crate::DRAIN_LIMIT`] to end.
+pub async fn run(
+    listener: TcpListener,
+    options: Options,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
+    let http = http_builder(options.http2);
+    let (unary, stream) = (ops::method(methods::UNARY), ops::method(methods::STREAM));
+    accept::accept(listener, shutdown, |socket, draining| {
+        let connection = Connection { options, unary, stream, draining };
+        serve_connection(http.clone(), socket, connection)
+    })
+    .await
+}
+
+/// What the calls of a connection share.
+#[derive(Debug)]
+struct Connection {
+    options: Options,
+    unary: &'static Method,
+    stream: &'static Method,
+    draining: Draining,
+}
+
+/// Tells HTTP/2 by its preface, anything else is HTTP/1. A client that asks for `Upgrade: h2c` is answered in HTTP/1.1,
+/// which RFC 9110 section 7.8 allows.
+fn http_builder(settings: Http2Settings) -> auto::Builder<TokioExecutor> {
+    let mut http = auto::Builder::new(TokioExecutor::new());
+    http.http2()
+        .max_frame_size(settings.max_frame_size)
+        .initial_stream_window_size(settings.stream_window)
+        .initial_connection_window_size(settings.connection_window)
+        .max_concurrent_streams(settings.max_concurrent_streams);
+    http
+}
+
+async fn serve_connection(http: auto::Builder<TokioExecutor>, socket: TcpStream, connection: Connection) {
+    let mut draining = connection.draining.clone();
+    let connection = Arc::new(connection);
+    let service = service_fn(move |request| answer(request, Arc::clone(&connection)));
+    let mut serving = pin!(http.serve_connection(TokioIo::new(socket), service));
+    let ended = tokio::select! {
+        ended = serving.as_mut() => ended,
+        () = draining.begun() => {
+            serving.as_mut().graceful_shutdown();
+            serving.await
+        }
+    };
+    if let Err(error) = ended {
+        debug!(%error, "connection ended");
+    }
+}
+
+async fn answer(request: Request<Incoming>, connection: Arc<Connection>) -> Result<Response<ReplyBody>, Infallible> {
+    use route::Route;
+    let (route, content_type) = match route::admit(&request) {
+        Ok(admitted) => admitted,
+        Err(refusal) => return Ok(refusal.into_response()),
+    };
+    Ok(match route {
+        Route::Unary => unary::answer(request, content_type, &connection).await,
+        Route::Stream => stream::answer(request, content_type, &connection),
+        Route::HealthCheck => health::check(request, content_type, &connection).await,
+        Route::HealthWatch => health::watch(request, content_type, &connection).await,
+    })
+}
