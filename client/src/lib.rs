@@ -4,6 +4,8 @@
 //! `profile`, `compare`, `report`, `store`. The commands of the program stand on top of them, in `src/bin`.
 
 pub mod load;
+pub mod measure;
+pub mod profile;
 pub mod scenario;
 pub mod stats;
 pub mod units;

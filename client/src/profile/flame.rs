@@ -1,0 +1,125 @@
+//! Flamegraphs: stacks drawn by inferno, with figures per op.
+
+use inferno::flamegraph::{self, Options, Palette, color::BasicPalette};
+
+use super::{Profile, ProfileError, collapsed};
+use crate::units::thousands;
+
+/// What to draw.
+#[derive(Debug, Clone)]
+pub struct Flame<'a> {
+    /// The headline.
+    pub title: &'a str,
+    /// The sample type. `None` is the profile's default one.
+    pub kind: Option<&'a str>,
+    /// Requests the profile covers: every figure is divided by it. `None` shows the profile's totals.
+    pub ops: Option<u64>,
+}
+
+/// Stands for the count's name in what inferno writes, so that the counts can be found again. From Unicode's private use area; taken
+/// out of names.
+const MARK: char = '\u{e000}';
+
+/// Draws a profile as an SVG of one sample type. The line under the title says what is drawn and what the whole is; each
+/// frame's text is its name, its value and its share. The same profile gives the same bytes.
+///
+/// # Errors
+/// When the profile has no such sample type, no samples of it, or negative ones.
+pub fn flamegraph(profile: &Profile, flame: &Flame<'_>) -> Result<String, ProfileError> {
+    let type_index = profile.type_index(flame.kind)?;
+    let kind = profile.types()[type_index].kind.clone();
+    let stacks = collapsed(profile, type_index);
+    if stacks.values().any(|value| *value < 0) {
+        return Err(ProfileError::Negative(kind));
+    }
+    if stacks.is_empty() {
+        return Err(ProfileError::NoSamples(kind));
+    }
+    let whole: i64 = stacks.values().fold(0, |sum, value| sum.saturating_add(*value));
+    let quantity = Quantity::new(&kind, &profile.types()[type_index].unit, flame.ops);
+
+    let mut options = Options::default();
+    options.title = flame.title.to_owned();
+    options.subtitle = Some(format!("{kind}, {}; whole = {}", quantity.long, quantity.format(whole as f64)));
+    options.count_name = MARK.to_string();
+    options.colors = Palette::Basic(if quantity.is_memory { BasicPalette::Mem } else { BasicPalette::Hot });
+    options.deterministic = true;
+
+    // A process's own stack count is a whole number already, so inferno draws the profile's values as they are.
+    let lines: Vec<String> = stacks.iter().map(|(stack, value)| format!("{} {value}", stack.replace(MARK, "?"))).collect();
+    let mut svg = Vec::new();
+    flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), &mut svg).map_err(ProfileError::Flamegraph)?;
+    Ok(with_quantities(&String::from_utf8_lossy(&svg), |count| quantity.format(count)))
+}
+
+/// What a count in the picture means.
+struct Quantity {
+    /// For the subtitle: `bytes per op`.
+    long: String,
+    /// After each figure: `B/op`.
+    short: String,
+    /// Counts are divided by it.
+    divisor: f64,
+    is_memory: bool,
+}
+
+impl Quantity {
+    fn new(kind: &str, unit: &str, ops: Option<u64>) -> Self {
+        let is_memory = unit == "bytes" || kind.ends_with("_objects");
+        // Nanoseconds are finer than anything a profiler tells apart.
+        let (long, short, scale) = match unit {
+            "bytes" => ("bytes", "B", 1.0),
+            "nanoseconds" if ops.is_some() => ("µs of CPU time", "µs", 1e3),
+            "nanoseconds" => ("ms of CPU time", "ms", 1e6),
+            "count" if kind.starts_with("alloc") => ("allocations", "allocs", 1.0),
+            "count" if kind.ends_with("_objects") => ("objects", "objects", 1.0),
+            "count" => (kind, kind, 1.0),
+            other => (other, other, 1.0),
+        };
+        match ops.filter(|ops| *ops > 0) {
+            Some(ops) => Self {
+                long: format!("{long} per op"),
+                short: format!("{short}/op"),
+                divisor: ops as f64 * scale,
+                is_memory,
+            },
+            None => Self { long: long.to_owned(), short: short.to_owned(), divisor: scale, is_memory },
+        }
+    }
+
+    fn format(&self, count: f64) -> String {
+        format!("{} {}", three_digits(count / self.divisor), self.short)
+    }
+}
+
+/// Whole numbers as they are, others with at least three significant digits.
+fn three_digits(value: f64) -> String {
+    match value {
+        v if v.fract() == 0.0 || v >= 100.0 => thousands(v.round() as u64),
+        v if v >= 10.0 => format!("{v:.1}"),
+        v if v >= 1.0 => format!("{v:.2}"),
+        v if v >= 0.001 => format!("{v:.3}"),
+        _ => "<0.001".to_owned(),
+    }
+}
+
+/// Puts a text in the place of every `<count> MARK` in inferno's SVG. It rounds counts to whole numbers before it writes them, so
+/// that its own `factor` can't show 4.06 allocations.
+fn with_quantities(svg: &str, text: impl Fn(f64) -> String) -> String {
+    let mark = format!(" {MARK}");
+    let mut out = String::with_capacity(svg.len());
+    let mut rest = svg;
+    while let Some(at) = rest.find(&mark) {
+        let before = &rest[..at];
+        let digits = before.len() - before.bytes().rev().take_while(|b| b.is_ascii_digit() || *b == b',').count();
+        let count = before[digits..].replace(',', "").parse::<u64>();
+        out.push_str(&before[..digits]);
+        match count {
+            Ok(count) => out.push_str(&text(count as f64).replace('<', "&lt;")),
+            Err(_) => out.push_str(&before[digits..]),
+        }
+        rest = &rest[at + mark.len()..];
+    }
+    out.push_str(rest);
+    out
+}

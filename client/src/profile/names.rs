@@ -1,0 +1,246 @@
+//! Names of functions and files as people read them.
+
+use std::borrow::Cow;
+
+/// A function's name without what hides it: hashes, generic parameters, and the trait it was called through. `crate::module::function`
+/// stays, as do the names of other languages.
+///
+/// | symbol | readable |
+/// |---|---|
+/// | `<h2::codec::FramedRead<T> as futures_core::Stream>::poll_next::h0123456789abcdef` | `h2::codec::FramedRead::poll_next` |
+/// | `hyper::proto::<impl core::future::Future for hyper::server::Conn<I>>::poll` | `hyper::server::Conn::poll` |
+/// | `alloc::slice::<impl [T]>::to_vec` | `alloc::slice::to_vec` |
+/// | `<T as core::convert::Into<U>>::into` | `core::convert::Into::into` |
+/// | `core::ptr::drop_in_place<alloc::vec::Vec<u8>>` | `core::ptr::drop_in_place<Vec>` |
+pub fn readable_name(symbol: &str) -> Cow<'_, str> {
+    let demangled = demangle(symbol);
+    // `Map.<init>` is Java's; Go and C have no `::`.
+    if !demangled.contains("::") || demangled.contains(".<") {
+        return demangled;
+    }
+    match simplify(without_hash(&demangled)) {
+        Some(name) if !name.is_empty() => Cow::Owned(name),
+        _ => demangled,
+    }
+}
+
+/// A source file without where it lies on the machine it was compiled on: from the folder that holds the last `src`, or from the
+/// module in Go's cache on.
+///
+/// `/home/me/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f/h2-0.4.20/src/server.rs` is `h2-0.4.20/src/server.rs`.
+pub fn readable_path(path: &str) -> &str {
+    if let Some((_, module)) = path.split_once("/pkg/mod/") {
+        return module;
+    }
+    let Some(src) = path.rfind("/src/") else { return path };
+    path[..src].rfind('/').map_or(path, |parent| &path[parent + 1..])
+}
+
+fn demangle(symbol: &str) -> Cow<'_, str> {
+    if symbol.starts_with("_ZN") || symbol.starts_with("_R") {
+        // The alternate form leaves out the hash, or the crates' disambiguators.
+        rustc_demangle::try_demangle(symbol).map_or(symbol.into(), |name| format!("{name:#}").into())
+    } else {
+        symbol.into()
+    }
+}
+
+/// Legacy symbols end in `::h` and 16 hex digits.
+fn without_hash(name: &str) -> &str {
+    match name.rsplit_once("::h") {
+        Some((path, hash)) if hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit()) => path,
+        _ => name,
+    }
+}
+
+/// Drops generic parameters and resolves `<A as B>`. `None` when the brackets don't match.
+fn simplify(name: &str) -> Option<String> {
+    let mut out = String::with_capacity(name.len());
+    let mut rest = name;
+    while let Some(next) = rest.chars().next() {
+        match next {
+            '<' => {
+                let close = closing(rest)?;
+                angle(&mut out, &rest[1..close])?;
+                rest = &rest[close + 1..];
+            }
+            '[' if is_disambiguator(rest) => rest = &rest[rest.find(']')? + 1..],
+            '{' => {
+                let close = closing(rest)?;
+                out.push_str(braces(&rest[..=close]));
+                rest = &rest[close + 1..];
+            }
+            _ => {
+                out.push(next);
+                rest = &rest[next.len_utf8()..];
+            }
+        }
+    }
+    Some(out)
+}
+
+/// What stands for `<inner>` after what has been written so far.
+fn angle(out: &mut String, inner: &str) -> Option<()> {
+    if let Some(implementation) = inner.strip_prefix("impl ") {
+        // `module::<impl Trait for Type>`: the type says more than the module it is implemented in.
+        let target = split_at_depth_0(implementation, " for ").map_or(implementation, |(_, target)| target);
+        return put_type(out, target, None);
+    }
+    if out.is_empty() {
+        // `<Type as Trait>` or `<Type>`.
+        let (target, of) = split_at_depth_0(inner, " as ").map_or((inner, None), |(target, of)| (target, Some(of)));
+        return put_type(out, target, of);
+    }
+    if out.ends_with("drop_in_place") || out.ends_with("drop_in_place::") {
+        // The only thing such a function has to tell.
+        let dropped = simplify(without_reference(inner))?;
+        drop_separator(out);
+        *out += &format!("<{}>", dropped.rsplit("::").next().unwrap_or(&dropped));
+        return Some(());
+    }
+    drop_separator(out);
+    Some(())
+}
+
+/// Replaces what has been written by a type's path; a type without one (`T`, `[u8]`) gives way to the trait's, or to the module's.
+fn put_type(out: &mut String, target: &str, of: Option<&str>) -> Option<()> {
+    let path = simplify(without_reference(target))?;
+    if path.contains("::") && !path.starts_with(['[', '(']) {
+        *out = path;
+    } else if let Some(of) = of {
+        *out = simplify(of)?;
+    } else if out.is_empty() {
+        *out = path;
+    } else {
+        drop_separator(out);
+    }
+    Some(())
+}
+
+fn drop_separator(out: &mut String) {
+    if out.ends_with("::") {
+        out.truncate(out.len() - 2);
+    }
+}
+
+fn without_reference(target: &str) -> &str {
+    ["&mut ", "&", "*const ", "*mut ", "dyn "]
+        .iter()
+        .find_map(|prefix| target.strip_prefix(prefix))
+        .map_or(target, without_reference)
+}
+
+/// `{{closure}}` and `{closure#3}` are the same to a reader.
+fn braces(text: &str) -> &str {
+    if text.contains("closure") { "{closure}" } else { text }
+}
+
+/// `alloc[8f3a01]::vec`: which of several crates of that name.
+fn is_disambiguator(rest: &str) -> bool {
+    let inner = rest[1..].split(']').next().unwrap_or("");
+    inner.len() >= 5 && inner.len() < rest.len() - 1 && inner.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+/// Where the bracket that `text` starts with is closed.
+fn closing(text: &str) -> Option<usize> {
+    let mut depth = 0usize;
+    let mut before = ' ';
+    for (at, c) in text.char_indices() {
+        match c {
+            '<' | '(' | '[' | '{' => depth += 1,
+            // The arrow of `fn() -> T`.
+            '>' if before == '-' => {}
+            '>' | ')' | ']' | '}' => {
+                depth = depth.checked_sub(1)?;
+                if depth == 0 {
+                    return Some(at);
+                }
+            }
+            _ => {}
+        }
+        before = c;
+    }
+    None
+}
+
+/// Splits at the first `separator` that is in no brackets.
+fn split_at_depth_0<'a>(text: &'a str, separator: &str) -> Option<(&'a str, &'a str)> {
+    let mut depth = 0i32;
+    let mut before = ' ';
+    for (at, c) in text.char_indices() {
+        match c {
+            '<' | '(' | '[' | '{' => depth += 1,
+            '>' if before == '-' => {}
+            '>' | ')' | ']' | '}' => depth -= 1,
+            _ if depth == 0 && text[at..].starts_with(separator) => return Some((&text[..at], &text[at + separator.len()..])),
+            _ => {}
+        }
+        before = c;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rust_names_lose_what_hides_them() {
+        for (symbol, readable) in [
+            ("tonic::codec::encode::EncodedBytes::poll::h0123456789abcdef", "tonic::codec::encode::EncodedBytes::poll"),
+            ("<h2::codec::FramedRead<T> as futures_core::Stream>::poll_next", "h2::codec::FramedRead::poll_next"),
+            (
+                "hyper::proto::h2::<impl core::future::future::Future for hyper::proto::h2::server::H2Stream<F,B,E>>::poll",
+                "hyper::proto::h2::server::H2Stream::poll",
+            ),
+            ("alloc::slice::<impl [T]>::to_vec", "alloc::slice::to_vec"),
+            ("alloc::raw_vec::RawVec<T,A>::grow_one", "alloc::raw_vec::RawVec::grow_one"),
+            ("<alloc::raw_vec::RawVec<u8>>::grow_one", "alloc::raw_vec::RawVec::grow_one"),
+            ("alloc[8f3a01c2]::vec::Vec::<u8>::with_capacity", "alloc::vec::Vec::with_capacity"),
+            ("<T as core::convert::Into<U>>::into", "core::convert::Into::into"),
+            ("<&mut T as bytes::buf::buf_impl::Buf>::advance", "bytes::buf::buf_impl::Buf::advance"),
+            ("<[u8] as alloc::borrow::ToOwned>::to_owned", "alloc::borrow::ToOwned::to_owned"),
+            ("core::ptr::drop_in_place<alloc::vec::Vec<http::header::Entry>>", "core::ptr::drop_in_place<Vec>"),
+            ("core::ptr::drop_in_place::<hyper::Body>", "core::ptr::drop_in_place<Body>"),
+            ("echo_server::triple::serve::{{closure}}::{{closure}}", "echo_server::triple::serve::{closure}::{closure}"),
+            ("echo_server::triple::serve::{closure#0}", "echo_server::triple::serve::{closure}"),
+            ("core::ops::function::FnOnce::call_once{{vtable.shim}}", "core::ops::function::FnOnce::call_once{{vtable.shim}}"),
+            ("<fn(a::B) -> c::D as core::ops::FnOnce<(a::B,)>>::call_once", "core::ops::FnOnce::call_once"),
+            ("tokio::runtime::task::raw::poll::<hyper::Task<F>, alloc::sync::Arc<S>>", "tokio::runtime::task::raw::poll"),
+            ("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_fmt"),
+        ] {
+            assert_eq!(readable_name(symbol), readable, "{symbol}");
+        }
+    }
+
+    #[test]
+    fn other_names_stay() {
+        for name in [
+            "google.golang.org/grpc.(*Server).handleStream",
+            "sync/atomic.(*Pointer[go.shape.struct { a int }]).Load",
+            "java.util.HashMap.<init>",
+            "std::operator<< broken",
+            "malloc",
+            "[libc.so.6]",
+            "a::b<c",
+            "",
+        ] {
+            assert_eq!(readable_name(name), name);
+        }
+    }
+
+    #[test]
+    fn paths_start_where_the_crate_does() {
+        for (path, readable) in [
+            ("/root/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f/h2-0.4.20/src/codec/framed_read.rs", "h2-0.4.20/src/codec/framed_read.rs"),
+            ("/rustc/0123456789/library/alloc/src/raw_vec.rs", "alloc/src/raw_vec.rs"),
+            ("/home/me/echo/server/src/triple/service.rs", "server/src/triple/service.rs"),
+            ("server/src/grpc.rs", "server/src/grpc.rs"),
+            ("/root/go/pkg/mod/google.golang.org/grpc@v1.81.0/server.go", "google.golang.org/grpc@v1.81.0/server.go"),
+            ("/usr/local/go/src/net/http/server.go", "go/src/net/http/server.go"),
+            ("main.c", "main.c"),
+        ] {
+            assert_eq!(readable_path(path), readable);
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The lines that asked for memory.
+
+use std::collections::HashMap;
+
+use super::{Frame, Profile, ProfileError, names::readable_name, names::readable_path};
+use crate::measure::result::{Others, PerOp, Site, SiteTable};
+
+/// Code that allocates because its caller told it to: the allocator, collections and spawning. A function that starts with one of
+/// these is not where memory is asked for; the line that calls it is.
+const PLUMBING: &[&str] = &[
+    // The allocator and its wrappers.
+    "__rust_",
+    "__rustc::",
+    "__rdl_",
+    "__rg_",
+    "_rjem_",
+    "je_",
+    "tikv_jemalloc",
+    "debug_pprof::",
+    "malloc",
+    "calloc",
+    "realloc",
+    "aligned_alloc",
+    "posix_memalign",
+    "operator new",
+    // The standard library and collections.
+    "alloc::",
+    "core::",
+    "std::",
+    "bytes::",
+    "hashbrown::",
+    "indexmap::",
+    "slab::",
+    "smallvec::",
+    "http::extensions::",
+    "http::header::map::",
+    // A task's memory belongs to whoever spawns it.
+    "tokio::runtime::task::",
+    "tokio::runtime::handle::Handle::spawn",
+    "tokio::runtime::scheduler::current_thread::Handle::spawn",
+    "tokio::runtime::scheduler::multi_thread::handle::Handle::",
+    "tokio::runtime::context::",
+    "tokio::task::spawn::",
+    "tokio::util::trace::",
+    // Go's allocator, maps, slices and strings.
+    "runtime.",
+    "internal/runtime/maps.",
+];
+
+/// The `limit` sites of a profile with `alloc_space` and `alloc_objects` that ask for the most bytes, per op; the rest is summed
+/// up, so that the table always adds up to the profile.
+///
+/// A site is the innermost frame, inlined ones included, that isn't [`PLUMBING`]. Where a whole stack is, it is the innermost frame.
+///
+/// # Errors
+/// [`ProfileError::NoSuchType`] when the profile isn't one of allocations.
+pub fn sites(profile: &Profile, ops: u64, limit: usize) -> Result<SiteTable, ProfileError> {
+    let space = profile.type_index(Some("alloc_space"))?;
+    let objects = profile.type_index(Some("alloc_objects"))?;
+    let mut sums: HashMap<Key, Sum> = HashMap::new();
+    let mut total = Sum::default();
+    for (frames, values) in profile.samples() {
+        let value = Sum { bytes: values[space].into(), allocs: values[objects].into() };
+        let site = asked_for(frames.clone()).or_else(|| frames.clone().next());
+        sums.entry(Key::of(site)).or_default().add(value);
+        total.add(value);
+    }
+
+    let mut sums: Vec<(Key, Sum)> = sums.into_iter().filter(|(_, sum)| sum.allocs != 0 || sum.bytes != 0).collect();
+    sums.sort_by(|(a, x), (b, y)| (y.bytes, y.allocs).cmp(&(x.bytes, x.allocs)).then_with(|| a.cmp(b)));
+    let rest = sums.split_off(limit.min(sums.len()));
+    let mut others = Sum::default();
+    rest.iter().for_each(|(_, sum)| others.add(*sum));
+
+    Ok(SiteTable {
+        total: total.per(ops),
+        rows: sums.into_iter().map(|(key, sum)| key.into_site(sum.per(ops))).collect(),
+        others: Others { sites: rest.len() as u64, per_op: others.per(ops) },
+    })
+}
+
+fn asked_for<'a>(mut frames: impl Iterator<Item = Frame<'a>>) -> Option<Frame<'a>> {
+    frames.find(|frame| frame.function.is_some_and(|function| !is_plumbing(&readable_name(function))))
+}
+
+fn is_plumbing(function: &str) -> bool {
+    PLUMBING.iter().any(|prefix| function.starts_with(prefix))
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Key {
+    function: String,
+    file: Option<String>,
+    line: Option<u64>,
+}
+
+impl Key {
+    fn of(frame: Option<Frame<'_>>) -> Self {
+        match frame {
+            Some(frame) => Self {
+                function: readable_name(&frame.label()).into_owned(),
+                file: frame.file.map(|file| readable_path(file).to_owned()),
+                line: frame.line,
+            },
+            None => Self { function: "<no stack>".to_owned(), file: None, line: None },
+        }
+    }
+
+    fn into_site(self, per_op: PerOp) -> Site {
+        Site { function: self.function, file: self.file, line: self.line, per_op }
+    }
+}
+
+/// Sums don't overflow: 2⁶³ values of 63 bits fit.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum {
+    bytes: i128,
+    allocs: i128,
+}
+
+impl Sum {
+    fn add(&mut self, other: Self) {
+        self.bytes += other.bytes;
+        self.allocs += other.allocs;
+    }
+
+    fn per(self, ops: u64) -> PerOp {
+        let ops = ops.max(1) as f64;
+        PerOp { bytes_per_op: self.bytes as f64 / ops, allocs_per_op: self.allocs as f64 / ops }
+    }
+}

@@ -1,0 +1,163 @@
+//! Functions by their own and their callees' share: the numbers and the order of `go tool pprof -top`.
+
+use std::{
+    cmp::Reverse,
+    collections::{HashMap, HashSet},
+};
+
+use super::{Frame, Profile};
+
+/// pprof's default: functions with less than this share of the total are left out.
+const NODE_FRACTION: f64 = 0.005;
+/// pprof's default: calls with less than this share don't count as calls when it is told which functions were inlined.
+const EDGE_FRACTION: f64 = 0.001;
+
+/// Functions, those with the largest value of their own first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TopTable {
+    /// The sample type: `cpu`, `alloc_space`, …
+    pub kind: String,
+    /// Its unit: `nanoseconds`, `bytes`, …
+    pub unit: String,
+    /// All samples' values, without their signs.
+    pub total: i64,
+    /// The functions.
+    pub rows: Vec<TopRow>,
+    /// Functions left out for being below [`Self::cutoff`].
+    pub dropped: usize,
+    /// The value, callees included, below which functions are left out.
+    pub cutoff: i64,
+    /// Functions before the limit on their number.
+    pub of: usize,
+}
+
+/// A function's share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TopRow {
+    /// The function, as the profile names it.
+    pub name: String,
+    /// What it spent itself.
+    pub flat: i64,
+    /// What it and the functions it called spent, once for each sample.
+    pub cum: i64,
+    /// Whether it was inlined into its callers.
+    pub inlined: Inlined,
+}
+
+/// How a function's callers called it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Inlined {
+    /// By a call.
+    No,
+    /// Some by a call.
+    Partly,
+    /// All have it inlined.
+    Yes,
+}
+
+#[derive(Default)]
+struct Node {
+    name: String,
+    flat: i64,
+    cum: i64,
+}
+
+struct Edge {
+    weight: i64,
+    inlined: bool,
+}
+
+/// The functions of a profile by the sample type at `type_index` ([`Profile::type_index`]), at most `limit`.
+pub fn top(profile: &Profile, type_index: usize, limit: Option<usize>) -> TopTable {
+    let (stacks, mut nodes) = stacks(profile, type_index);
+    let mut seen = HashSet::new();
+    for (stack, value) in &stacks {
+        seen.clear();
+        for (node, _) in stack {
+            if seen.insert(*node) {
+                nodes[*node].cum += value;
+            }
+        }
+        if let Some((leaf, _)) = stack.last() {
+            nodes[*leaf].flat += value;
+        }
+    }
+
+    let counted: i64 = nodes.iter().map(|n| n.flat).sum();
+    let cutoff = share(counted, NODE_FRACTION);
+    let counts = |node: &Node| node.flat != 0 || node.cum != 0;
+    let kept: Vec<bool> = nodes.iter().map(|n| counts(n) && n.cum.abs() >= cutoff).collect();
+    let of = kept.iter().filter(|kept| **kept).count();
+    let inlined = inlined(&stacks, &kept, share(counted, EDGE_FRACTION));
+
+    let mut rows: Vec<TopRow> = nodes
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| kept[*at])
+        .map(|(at, n)| TopRow { name: n.name.clone(), flat: n.flat, cum: n.cum, inlined: inlined.get(&at).copied().unwrap_or(Inlined::No) })
+        .collect();
+    rows.sort_by(|a, b| {
+        let key = |row: &TopRow| (Reverse(row.flat.abs()), row.name.clone(), Reverse(row.cum.abs()));
+        key(a).cmp(&key(b))
+    });
+    rows.truncate(limit.unwrap_or(usize::MAX));
+
+    let sample_type = &profile.types()[type_index];
+    TopTable {
+        kind: sample_type.kind.clone(),
+        unit: sample_type.unit.clone(),
+        total: profile.samples().map(|(_, values)| values[type_index].saturating_abs()).fold(0, i64::saturating_add),
+        dropped: nodes.iter().filter(|n| counts(n)).count() - of,
+        rows,
+        cutoff,
+        of,
+    }
+}
+
+/// A stack as nodes, root first, each with whether it was inlined.
+type Stack = Vec<(usize, bool)>;
+
+/// The stacks that have a value, with the functions in them.
+fn stacks(profile: &Profile, type_index: usize) -> (Vec<(Stack, i64)>, Vec<Node>) {
+    let mut nodes: Vec<Node> = Vec::new();
+    let mut by_label = HashMap::new();
+    let mut node_of = |frame: Frame<'_>| {
+        *by_label.entry(frame.label().into_owned()).or_insert_with_key(|label| {
+            nodes.push(Node { name: label.clone(), ..Node::default() });
+            nodes.len() - 1
+        })
+    };
+    let stacks = profile
+        .samples()
+        .filter(|(_, values)| values[type_index] != 0)
+        .map(|(frames, values)| (frames.rev().map(|f| (node_of(f), f.inlined)).collect(), values[type_index]))
+        .collect();
+    (stacks, nodes)
+}
+
+/// How each function was called. What is left out joins its callers to its callees.
+fn inlined(stacks: &[(Stack, i64)], kept: &[bool], cutoff: i64) -> HashMap<usize, Inlined> {
+    let mut edges: HashMap<(usize, usize), Edge> = HashMap::new();
+    let mut seen = HashSet::new();
+    for (stack, value) in stacks {
+        seen.clear();
+        let kept = stack.iter().filter(|(node, _)| kept[*node]);
+        for ((caller, _), (callee, inlined)) in kept.clone().zip(kept.skip(1)) {
+            if caller != callee && seen.insert((*caller, *callee)) {
+                let edge = edges.entry((*caller, *callee)).or_insert(Edge { weight: 0, inlined: true });
+                edge.weight += value;
+                edge.inlined &= inlined;
+            }
+        }
+    }
+    let mut how = HashMap::new();
+    for ((_, callee), edge) in edges.into_iter().filter(|(_, edge)| edge.weight.abs() >= cutoff) {
+        let this = if edge.inlined { Inlined::Yes } else { Inlined::No };
+        how.entry(callee).and_modify(|so_far| *so_far = if *so_far == this { this } else { Inlined::Partly }).or_insert(this);
+    }
+    how
+}
+
+fn share(total: i64, fraction: f64) -> i64 {
+    ((total as f64 * fraction) as i64).saturating_abs()
+}
