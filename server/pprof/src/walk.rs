@@ -1,0 +1,249 @@
+//! Call stacks by frame pointers: a bounded chase of a linked list, some tens of nanoseconds, allocating nothing.
+//!
+//! A chain of frame pointers is only as good as the code it runs through: a function built without them leaves its caller
+//! out, or leads astray. So the walk stays within the thread's stack, must end at the thread's root, and each stack that
+//! is new is checked once against the DWARF unwinder ([`Stack::confirm`]), which needs no frame pointers and takes a
+//! thousand times as long.
+
+use std::{
+    cell::Cell,
+    ffi::c_void,
+    mem::{MaybeUninit, size_of},
+    ptr,
+};
+
+/// Frames kept of a stack, leaf first; what is deeper is cut off and said to be.
+pub(crate) const MAX_FRAMES: usize = 128;
+
+/// How a walk ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum End {
+    /// At the function that started the thread: the stack is whole.
+    Root,
+    /// At [`MAX_FRAMES`]: the leaf end is right, the root end is missing.
+    Depth,
+    /// Off the stack or off the chain: some code on it was built without frame pointers.
+    Astray,
+}
+
+/// A walked stack: return addresses, leaf first.
+pub(crate) struct Frames<'a> {
+    pub(crate) pcs: &'a [usize],
+    pub(crate) end: End,
+}
+
+/// Where a thread's stack lies and which return address is its root; found once a thread, at its first walk.
+pub(crate) struct Stack {
+    top: Cell<usize>,
+    root: Cell<usize>,
+}
+
+impl Stack {
+    pub(crate) const fn new() -> Self {
+        Stack { top: Cell::new(0), root: Cell::new(0) }
+    }
+
+    /// Walks from the caller's frame to the root and hands the frames over.
+    #[inline(never)]
+    pub(crate) fn walk<R>(&self, use_frames: impl FnOnce(Frames<'_>) -> R) -> R {
+        if self.top.get() == 0 {
+            self.locate();
+        }
+        let mut pcs = [const { MaybeUninit::<usize>::uninit() }; MAX_FRAMES];
+        let (mut len, mut end) = (0, End::Astray);
+        let (top, root) = (self.top.get(), self.root.get());
+        let mut frame = frame_pointer();
+        // A frame holds the caller's frame pointer and, above it, the return address.
+        while frame % size_of::<usize>() == 0 && frame.saturating_add(2 * size_of::<usize>()) <= top {
+            // SAFETY: `frame` starts as this function's own, only grows (below), and both words lie below the top of
+            // this thread's stack: they are mapped and nobody else writes them now.
+            let (caller, pc) = unsafe { (*(frame as *const usize), *(frame as *const usize).add(1)) };
+            if pc == 0 {
+                break;
+            }
+            if len == MAX_FRAMES {
+                end = End::Depth;
+                break;
+            }
+            pcs[len].write(pc);
+            len += 1;
+            if pc == root {
+                end = End::Root;
+                break;
+            }
+            if caller <= frame {
+                break;
+            }
+            frame = caller;
+        }
+        // SAFETY: the first `len` elements were written above.
+        let pcs = unsafe { pcs[..len].assume_init_ref() };
+        use_frames(Frames { pcs, end })
+    }
+
+    /// Finds the bounds of the calling thread's stack and its root.
+    #[cold]
+    fn locate(&self) {
+        self.root.set(root_of_this_thread());
+        self.top.set(top_of_this_stack().unwrap_or(1));
+    }
+}
+
+/// Whether the DWARF unwinder sees the same frames. `pcs` must be of a walk that is still on this thread's stack.
+///
+/// Costs tens of microseconds; allocates nothing through Rust's allocator.
+#[cold]
+pub(crate) fn confirmed_by_unwinder(frames: &Frames<'_>) -> bool {
+    if frames.end == End::Astray || frames.pcs.is_empty() {
+        return false;
+    }
+    let (mut matched, mut agree) = (0, true);
+    unwind(|pc| {
+        if matched == 0 && pc != frames.pcs[0] {
+            // The unwinder starts further down, in this very function.
+            return true;
+        }
+        agree = pc == frames.pcs[matched];
+        matched += 1;
+        agree && matched < frames.pcs.len()
+    });
+    agree && matched == frames.pcs.len()
+}
+
+/// Hands over the return addresses that the DWARF unwinder finds on the calling thread's stack, leaf first, for as long as
+/// `visit` wants more.
+fn unwind(mut visit: impl FnMut(usize) -> bool) {
+    // SAFETY: unsynchronised means that symbols are not resolved under a lock here; none are resolved at all.
+    unsafe {
+        backtrace::trace_unsynchronized(|frame| {
+            // Past the root the unwinder may report a frame at address 0.
+            let pc = frame.ip() as usize;
+            pc != 0 && visit(pc)
+        });
+    }
+}
+
+/// The return address at which this thread's frames begin: into the C library's thread start, or into its caller of
+/// `main`. Code below it was built without frame pointers, so the chain means nothing there.
+///
+/// Where the C library can't be told from the program (linked statically) it is the outermost address there is.
+fn root_of_this_thread() -> usize {
+    let libc = module_of(libc::pthread_self as *const () as usize);
+    let own = module_of(top_of_this_stack as *const () as usize);
+    let (mut outermost, mut run, mut in_libc) = (0, None, false);
+    unwind(|pc| {
+        let was_in_libc = in_libc;
+        in_libc = module_of(pc) == libc;
+        if in_libc && !was_in_libc {
+            // Of the outermost run of the C library's frames the innermost; qsort and the like make others further in.
+            run = Some(pc);
+        }
+        outermost = pc;
+        true
+    });
+    run.filter(|_| libc != own).unwrap_or(outermost)
+}
+
+/// Where the object file that holds this address is loaded; 0 when none does.
+fn module_of(address: usize) -> usize {
+    let mut info = MaybeUninit::<libc::Dl_info>::uninit();
+    // SAFETY: `info` is valid for writes; the address is only looked up, not read.
+    let found = unsafe { libc::dladdr(address as *const c_void, info.as_mut_ptr()) };
+    if found == 0 {
+        return 0;
+    }
+    // SAFETY: dladdr fills the struct when it returns non-zero.
+    unsafe { info.assume_init().dli_fbase as usize }
+}
+
+/// The address just above the calling thread's stack.
+fn top_of_this_stack() -> Option<usize> {
+    let mut attr = MaybeUninit::<libc::pthread_attr_t>::uninit();
+    let (mut low, mut size) = (ptr::null_mut::<c_void>(), 0);
+    // SAFETY: `attr` is valid for writes and initialised by the first call when that returns 0, read by the second, and
+    // destroyed once.
+    unsafe {
+        if libc::pthread_getattr_np(libc::pthread_self(), attr.as_mut_ptr()) != 0 {
+            return None;
+        }
+        let got = libc::pthread_attr_getstack(attr.as_ptr(), &mut low, &mut size);
+        libc::pthread_attr_destroy(attr.as_mut_ptr());
+        (got == 0).then_some(low as usize + size)
+    }
+}
+
+/// The frame pointer of the function this is inlined into.
+#[inline(always)]
+fn frame_pointer() -> usize {
+    let frame: usize;
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: reads a register.
+    unsafe {
+        std::arch::asm!("mov {}, rbp", out(reg) frame, options(nomem, nostack, preserves_flags));
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: reads a register.
+    unsafe {
+        std::arch::asm!("mov {}, x29", out(reg) frame, options(nomem, nostack, preserves_flags));
+    }
+    frame
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+compile_error!("debug-pprof walks frame pointers, which it can read on x86_64 and aarch64 only");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[inline(never)]
+    fn nested(depth: usize, stack: &Stack, check: &mut dyn FnMut(Frames<'_>)) {
+        if depth == 0 {
+            stack.walk(&mut *check);
+        } else {
+            nested(depth - 1, stack, check);
+        }
+        std::hint::black_box(depth);
+    }
+
+    #[test]
+    fn a_walk_reaches_the_root_and_agrees_with_the_unwinder() {
+        let stack = Stack::new();
+        nested(5, &stack, &mut |frames| {
+            assert_eq!(frames.end, End::Root);
+            assert!(frames.pcs.len() > 6, "{} frames", frames.pcs.len());
+            assert!(confirmed_by_unwinder(&frames));
+        });
+    }
+
+    #[test]
+    fn a_deep_stack_is_cut_at_the_root_end() {
+        let stack = Stack::new();
+        nested(2 * MAX_FRAMES, &stack, &mut |frames| {
+            assert_eq!(frames.end, End::Depth);
+            assert_eq!(frames.pcs.len(), MAX_FRAMES);
+            assert!(confirmed_by_unwinder(&frames));
+        });
+    }
+
+    #[test]
+    fn a_chain_that_skips_a_caller_is_not_confirmed() {
+        let stack = Stack::new();
+        nested(5, &stack, &mut |frames| {
+            let mut pcs = frames.pcs.to_vec();
+            pcs.remove(3);
+            assert!(!confirmed_by_unwinder(&Frames { pcs: &pcs, end: End::Root }));
+        });
+    }
+
+    #[test]
+    fn a_walk_that_misses_the_root_is_astray() {
+        let stack = Stack::new();
+        stack.walk(|_| ());
+        stack.root.set(1);
+        nested(5, &stack, &mut |frames| {
+            assert_eq!(frames.end, End::Astray);
+            assert!(!confirmed_by_unwinder(&frames));
+        });
+    }
+}

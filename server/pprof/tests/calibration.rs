@@ -1,0 +1,201 @@
+//! Known numbers of allocations of known sizes, on several threads, some of which end, while the debug endpoints are read
+//! all the time: the counters and the census must equal the truth exactly.
+//!
+//! A process of its own with one test, and no test harness: the harness' threads would allocate too.
+
+use std::{
+    alloc::{Layout, alloc, alloc_zeroed, dealloc, realloc},
+    error::Error,
+    hint::black_box,
+    io::{Read, Write},
+    net::{SocketAddr, TcpStream},
+    sync::{
+        Barrier,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    thread,
+    time::Duration,
+};
+
+use debug_pprof::{CountingAlloc, Counts, Jemalloc, Options, exclude_current_thread, serving_counts};
+use echo_proto::profile::Profile;
+use prost::Message;
+
+#[global_allocator]
+static ALLOC: CountingAlloc<Jemalloc> = CountingAlloc::jemalloc();
+
+/// What one round of [`work`] does, by hand: three sizes with their jemalloc classes, and a realloc from 100 to 5,000
+/// bytes. Small classes are four a doubling; since jemalloc 5.3.1 large ones are whole pages.
+const ROUND: [(usize, usize); 3] = [(24, 32), (100, 112), (70_000, 73_728)];
+const REALLOC: (usize, usize) = (5_000, 5_120);
+const ROUNDS: u64 = 2_000;
+const THREADS: u64 = 4;
+
+fn layout(size: usize) -> Layout {
+    Layout::from_size_align(size, 8).expect("a valid layout")
+}
+
+#[inline(never)]
+fn work() {
+    for _ in 0..ROUNDS {
+        // SAFETY: every block is given back with the layout it has, and none is used after.
+        unsafe {
+            let small = black_box(alloc(layout(ROUND[0].0)));
+            let zeroed = black_box(alloc_zeroed(layout(ROUND[1].0)));
+            assert!((0..ROUND[1].0).all(|index| *zeroed.add(index) == 0));
+            let large = black_box(alloc(layout(ROUND[2].0)));
+            for (block, (_, class)) in [small, zeroed, large].into_iter().zip(ROUND) {
+                assert_eq!(tikv_jemalloc_sys::malloc_usable_size(block.cast()), class);
+            }
+            let grown = black_box(realloc(zeroed, layout(ROUND[1].0), REALLOC.0));
+            dealloc(small, layout(ROUND[0].0));
+            dealloc(large, layout(ROUND[2].0));
+            dealloc(grown, layout(REALLOC.0));
+        }
+    }
+}
+
+/// What `threads` threads' work comes to.
+fn truth(threads: u64) -> Counts {
+    let rounds = threads * ROUNDS;
+    let requested: usize = ROUND.iter().map(|(asked, _)| asked).sum::<usize>() + REALLOC.0;
+    let usable: usize = ROUND.iter().map(|(_, class)| class).sum::<usize>() + REALLOC.1;
+    Counts {
+        allocs: 2 * rounds,
+        zeroed_allocs: rounds,
+        reallocs: rounds,
+        frees: 4 * rounds,
+        requested_bytes: rounds * requested as u64,
+        usable_bytes: Some(rounds * usable as u64),
+    }
+}
+
+fn get(addr: SocketAddr, path: &str) -> Result<Vec<u8>, Box<dyn Error>> {
+    let mut stream = TcpStream::connect(addr)?;
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer)?;
+    let head = answer.windows(4).position(|w| w == b"\r\n\r\n").ok_or("no end of headers")?;
+    if !answer.starts_with(b"HTTP/1.1 200") {
+        return Err(format!("{path}: {}", String::from_utf8_lossy(&answer)).into());
+    }
+    Ok(answer.split_off(head + 4))
+}
+
+fn decode(gzipped: &[u8]) -> Result<Profile, Box<dyn Error>> {
+    let mut bytes = Vec::new();
+    flate2::read::GzDecoder::new(gzipped).read_to_end(&mut bytes)?;
+    Ok(Profile::decode(&*bytes)?)
+}
+
+/// The sum of each kind of value over the samples whose stack has a function of that name.
+fn sums(profile: &Profile, function: &str) -> Vec<i64> {
+    let text = |index: i64| profile.string_table[index as usize].as_str();
+    let names = |location: u64| {
+        let lines = &profile.location[location as usize - 1].line;
+        lines.iter().map(|line| text(profile.function[line.function_id as usize - 1].name))
+    };
+    let mut sums = vec![0; profile.sample_type.len()];
+    for sample in &profile.sample {
+        if sample.location_id.iter().flat_map(|&id| names(id)).any(|name| name == function) {
+            sums.iter_mut().zip(&sample.value).for_each(|(sum, value)| *sum += value);
+        }
+    }
+    sums
+}
+
+/// Has [`THREADS`] threads do [`work`] within a census. Returns what the counters gained, and the census.
+fn run_threads(addr: SocketAddr) -> Result<(Counts, Profile), Box<dyn Error>> {
+    let (ready, done, finish) = (Barrier::new(5), Barrier::new(5), Barrier::new(3));
+    thread::scope(|scope| {
+        for number in 0..THREADS {
+            let (ready, done, finish) = (&ready, &done, &finish);
+            scope.spawn(move || {
+                ready.wait();
+                work();
+                done.wait();
+                if number % 2 == 0 {
+                    // Half of the threads have ended when the counters are read, half have not.
+                    finish.wait();
+                }
+            });
+        }
+        let census = scope.spawn(move || {
+            exclude_current_thread();
+            get(addr, "/debug/pprof/allocs?seconds=3&rate=1").map_err(|error| error.to_string())
+        });
+        wait_for_census(addr)?;
+        let before = serving_counts().ok_or("counting")?;
+        ready.wait();
+        done.wait();
+        let after = serving_counts().ok_or("counting")?;
+        finish.wait();
+        let profile = census.join().map_err(|_| "the census thread panicked")??;
+        Ok((after.since(&before), decode(&profile)?))
+    })
+}
+
+fn wait_for_census(addr: SocketAddr) -> Result<(), Box<dyn Error>> {
+    for _ in 0..2_000 {
+        let vars = String::from_utf8(get(addr, "/debug/vars")?)?;
+        if vars.contains("\"census\":{\"active\":true}") {
+            return Ok(());
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    Err("the census did not start".into())
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    exclude_current_thread();
+    let options = Options { addr: ([127, 0, 0, 1], 0).into(), allow_remote: false };
+    let addr = debug_pprof::serve(options)?.local_addr();
+
+    let stop = AtomicBool::new(false);
+    let stop = &stop;
+    let (counted, profile) = thread::scope(|scope| {
+        let readers = ["/debug/vars", "/debug/pprof/allocs?debug=1", "/debug/pprof/", "/metrics", "/debug/pprof/heap"].map(|path| {
+            scope.spawn(move || {
+                exclude_current_thread();
+                let mut read = 0;
+                while !stop.load(Relaxed) {
+                    if let Err(error) = get(addr, path) {
+                        return Err(error.to_string());
+                    }
+                    read += 1;
+                }
+                Ok(read)
+            })
+        });
+        let result = run_threads(addr);
+        stop.store(true, Relaxed);
+        for reader in readers {
+            let read = reader.join().map_err(|_| "a reader panicked")??;
+            assert!(read > 0, "the endpoints were read meanwhile");
+        }
+        result
+    })?;
+
+    assert_eq!(counted, truth(THREADS), "the counters");
+
+    let truth = truth(THREADS);
+    let expected = [truth.allocations() as i64, truth.usable_bytes.expect("jemalloc tells") as i64, truth.requested_bytes as i64];
+    assert_eq!(sums(&profile, "calibration::work"), expected, "the census");
+    for &comment in &profile.comment {
+        let comment = &profile.string_table[comment as usize];
+        assert!(!comment.contains("have no stack"), "{comment}");
+    }
+
+    // The same work once more, estimated: over 150 MB a thread, so the sampled bytes lie within a few per cent.
+    let before = sums(&decode(&get(addr, "/debug/pprof/allocs")?)?, "calibration::work");
+    for _ in 0..4 {
+        thread::spawn(work).join().map_err(|_| "a worker panicked")?;
+    }
+    let after = sums(&decode(&get(addr, "/debug/pprof/allocs")?)?, "calibration::work");
+    let (bytes, true_bytes) = ((after[1] - before[1]) as f64, truth.usable_bytes.expect("jemalloc tells") as f64);
+    assert!((bytes / true_bytes - 1.0).abs() < 0.25, "sampled {bytes} of {true_bytes}");
+    assert!(after[3] < 1 << 24, "{} bytes in use though all were given back", after[3]);
+    println!("counters, census and samples agree with the truth: {truth:?}");
+    println!("1 passed, 0 failed");
+    Ok(())
+}
