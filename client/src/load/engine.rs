@@ -131,3 +131,102 @@ impl Patience {
         .await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    /// What becomes of each call in turn; the last goes for all further ones.
+    #[derive(Clone)]
+    struct Fake(Vec<Reply>);
+
+    #[derive(Clone, Copy)]
+    enum Reply {
+        Ok(u64),
+        Wrong(u64),
+        Lost,
+        Never,
+    }
+
+    impl Transport for Fake {
+        async fn call(&mut self, _verify: bool) -> Result<(), CallError> {
+            let reply = if self.0.len() > 1 { self.0.remove(0) } else { self.0[0] };
+            match reply {
+                Reply::Ok(ms) => sleep(Duration::from_millis(ms)).await,
+                Reply::Wrong(ms) => {
+                    sleep(Duration::from_millis(ms)).await;
+                    return Err(CallError::NoStatus);
+                }
+                Reply::Lost => return Err(CallError::ConnectionLost("told so".into())),
+                Reply::Never => std::future::pending().await,
+            }
+            Ok(())
+        }
+    }
+
+    /// Runs in virtual time; the sample and how long it all took.
+    async fn run_fakes(fakes: Vec<Fake>, window_ms: u64, request_timeout: Duration) -> (LoadSample, Duration) {
+        let begun = Instant::now();
+        let (_stop, stopped) = watch::channel(false);
+        let window = Duration::from_millis(window_ms);
+        let sample = run(fakes, window, request_timeout, &Live::default(), stopped).await;
+        assert_eq!(sample.started, sample.ok + sample.error + sample.unfinished);
+        (sample, begun.elapsed())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_in_flight_at_the_end_are_waited_for_but_not_within_the_window() {
+        let (sample, took) = run_fakes(vec![Fake(vec![Reply::Ok(10)]); 5], 95, HOUR).await;
+        assert_eq!((sample.started, sample.ok, sample.ok_in_window), (50, 50, 45));
+        assert_eq!((sample.window.as_millis(), took.as_millis()), (95, 100));
+        assert_eq!(sample.latency.min(), sample.latency.max(), "virtual time is exact");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_that_never_end_are_unfinished_after_the_drain_timeout() {
+        let fakes = vec![Fake(vec![Reply::Never]), Fake(vec![Reply::Ok(10), Reply::Never]), Fake(vec![Reply::Ok(500)])];
+        let (sample, took) = run_fakes(fakes, 1000, HOUR).await;
+        assert_eq!((sample.started, sample.ok, sample.unfinished), (5, 3, 2));
+        assert_eq!(took, Duration::from_secs(1) + DRAIN_TIMEOUT);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_call_has_its_whole_request_timeout() {
+        let fakes = vec![Fake(vec![Reply::Ok(20), Reply::Never])];
+        let (sample, took) = run_fakes(fakes, 100, Duration::from_millis(30)).await;
+        // From 0 to 20; given up at 50, 80 and 110.
+        assert_eq!((sample.ok, sample.error, took.as_millis()), (1, 3, 110));
+        assert_eq!(sample.errors[0].message, "no reply within 30ms");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_window_ends_when_every_connection_is_lost() {
+        let fakes = vec![Fake(vec![Reply::Ok(10), Reply::Lost]), Fake(vec![Reply::Wrong(20), Reply::Lost])];
+        let (sample, _) = run_fakes(fakes, 5000, HOUR).await;
+        assert_eq!((sample.ok, sample.error, sample.window.as_millis()), (1, 3, 20));
+        assert!(!sample.interrupted);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_stop_signal_ends_the_window_at_once() {
+        let (stop, stopped) = watch::channel(false);
+        let live = Live::default();
+        let stopping = async {
+            sleep(Duration::from_millis(42)).await;
+            stop.send(true).unwrap();
+        };
+        let (sample, ()) = tokio::join!(run([Fake(vec![Reply::Ok(10)])], HOUR, HOUR, &live, stopped), stopping);
+        assert_eq!((sample.window.as_millis(), sample.interrupted), (42, true));
+        assert_eq!((sample.started, sample.ok, sample.ok_in_window), (5, 5, 4));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_left_to_stop_it_is_no_stop_signal() {
+        let (_, stopped) = watch::channel(false);
+        let window = Duration::from_millis(100);
+        let sample = run([Fake(vec![Reply::Ok(30)])], window, HOUR, &Live::default(), stopped).await;
+        assert_eq!((sample.window, sample.interrupted), (window, false));
+    }
+}

@@ -23,7 +23,7 @@ use super::{
     engine::Transport,
     message::{self, EchoCheck},
 };
-use crate::scenario::MESSAGE_LIMIT;
+use crate::scenario::MAX_PAYLOAD;
 
 /// Bytes of small requests written at once.
 const WRITE_BURST: usize = 64 << 10;
@@ -132,9 +132,9 @@ async fn read_replies(
         let Ok(ticket) = awaiting.try_recv() else {
             return Err(io::Error::other("the server sent a reply to no request"));
         };
-        if u64::from(len) > MESSAGE_LIMIT {
+        if u64::from(len) > MAX_PAYLOAD {
             return Err(io::Error::other(format!(
-                "the server sent a length of {len}, over the limit of {MESSAGE_LIMIT}"
+                "the server sent a length of {len}, over the limit of {MAX_PAYLOAD}"
             )));
         }
         let result = read_reply(&mut socket, len as usize, EchoCheck::new(payload, ticket.verify)).await?;

@@ -68,7 +68,7 @@ impl LoadSpec {
         let window = 65_535..=(1u64 << 31) - 1;
         let timeout = 1..=86_400_000_000_000;
         let checks = [
-            ("payload", self.scenario.payload, 1..=MAX_PAYLOAD, "1 to 16777211 bytes"),
+            ("payload", self.scenario.payload, 1..=MAX_PAYLOAD, "1 to 16777216 bytes"),
             ("concurrency", self.scenario.concurrency.into(), 1..=MAX_CONCURRENCY.into(), "1 to 10000"),
             ("connections", self.connections as u64, 1..=MAX_CONCURRENCY.into(), "1 to 10000"),
             ("stream window", self.stream_window.into(), window.clone(), "65535 to 2147483647 bytes"),
