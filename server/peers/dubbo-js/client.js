@@ -107,12 +107,15 @@ async function replyEncoding(client, header) {
 async function unaryChecks(label, make, encodingHeader) {
   const client = make({});
   for (const [name, size] of Object.entries(SIZES)) await check(`${label}: unary ${name}`, () => unary(client, size));
-  await check(`${label}: request gzipped`, () => unary(make({ sendCompression: compressionGzip, compressMinBytes: 1 }), 16 * KIB));
+  const zipping = make({ sendCompression: compressionGzip, compressMinBytes: 1 });
+  if (tonic) await check(`${label}: request gzipped is refused`, () => expectCode(Code.Unimplemented, () => unary(zipping, 128)));
+  else await check(`${label}: request gzipped`, () => unary(zipping, 16 * KIB));
   await check(`${label}: reply ${gzips ? "gzipped" : "plain"}, gzip offered`, () => replyEncoding(client, encodingHeader));
   await check(`${label}: no compression offered`, () => unary(make({ acceptCompression: [] }), 16 * KIB));
   await check(`${label}: 100 calls at once`, () => Promise.all(Array.from({ length: 100 }, (_, i) => unary(client, 1 + 37 * i, i))));
   await check(`${label}: unknown method`, () => expectCode(Code.Unimplemented, () => client.noSuchCall({})));
-  await check(`${label}: oversize`, () => expectCode(Code.ResourceExhausted, () => unary(client, OVERSIZE)));
+  const oversize = tonic ? Code.OutOfRange : Code.ResourceExhausted;
+  await check(`${label}: oversize`, () => expectCode(oversize, () => unary(client, OVERSIZE)));
   await check(`${label}: unary after the refusals`, () => unary(client, 16 * KIB));
 }
 
@@ -121,6 +124,7 @@ async function streamChecks(label, make) {
   const sizes = Object.values(SIZES);
   await check(`${label}: stream, all written first`, () => streamWriteAllFirst(client, sizes));
   await check(`${label}: stream, in turn`, () => streamInTurn(client, [...sizes, ...sizes]));
+  if (tonic) return;
   await check(`${label}: stream gzipped`, () =>
     streamWriteAllFirst(make({ sendCompression: compressionGzip, compressMinBytes: 1 }), [0, 128, MIB]));
   await check(`${label}: deadline of an idle stream`, () => deadlineOfAnIdleStream(client));
@@ -128,13 +132,17 @@ async function streamChecks(label, make) {
 
 const [server, addr] = process.argv.slice(2);
 const gzips = server === "triple-gzip";
+// tonic as it comes: no gzip unless it is switched on, OUT_OF_RANGE for oversize, and a deadline only until a reply begins.
+const tonic = server === "grpc";
+// Node resets streams of a session that holds more than 10 MB, which an oversize request does.
+const nodeOptions = { maxSessionMemory: 64 };
 const transport = (create, fixed) => (options) =>
-  createPromiseClient(BenchmarkService, create({ baseUrl: `http://${addr}`, ...fixed, ...options }));
+  createPromiseClient(BenchmarkService, create({ baseUrl: `http://${addr}`, nodeOptions, ...fixed, ...options }));
 
 const grpc = transport(createGrpcTransport, { httpVersion: "2" });
 await unaryChecks("gRPC proto", grpc, "grpc-encoding");
 await streamChecks("gRPC proto", grpc);
-if (server !== "grpc") {
+if (!tonic) {
   for (const httpVersion of ["1.1", "2"]) {
     for (const [body, useBinaryFormat] of [["proto", true], ["JSON", false]]) {
       const make = transport(createDubboTransport, { httpVersion, useBinaryFormat });
@@ -144,10 +152,11 @@ if (server !== "grpc") {
   const json = transport(createGrpcTransport, { httpVersion: "2", useBinaryFormat: false });
   await unaryChecks("gRPC JSON", json, "grpc-encoding");
   await streamChecks("gRPC JSON", json);
-  // Its own streaming, application/connect+proto, is none of Triple's: 415, as dubbo-go answers.
+  // Its own streaming, application/connect+proto, is none of Triple's: 415, as dubbo-go answers,
+  // and INTERNAL to this client.
   const connect = transport(createDubboTransport, { httpVersion: "2" })({});
   await check("HTTP/2: a stream as connect+proto is refused", () =>
-    expectCode(Code.Unknown, () => streamWriteAllFirst(connect, [128])));
+    expectCode(Code.Internal, () => streamWriteAllFirst(connect, [128])));
 }
 console.log(JSON.stringify({ done: count }));
 process.exit(0); // idle sessions would keep it
