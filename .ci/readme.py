@@ -27,7 +27,9 @@ def shortened(script):
         line = re.sub(r"\s+# .*$", "", line)
         if line.strip() in ALREADY_RUN or not line.strip() or line.lstrip().startswith("#"):
             continue
-        lines.append(f"{line} {SHORT}" if "--scenario" in line else line)
+        if "--scenario" in line:
+            line = re.sub(r"\s*([&>].*)?$", lambda rest: f" {SHORT} {rest[1] or ''}", line, count=1).rstrip()
+        lines.append(line)
     return "\n".join(lines)
 
 
