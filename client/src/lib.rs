@@ -6,6 +6,8 @@
 pub mod load;
 pub mod measure;
 pub mod profile;
+pub mod report;
 pub mod scenario;
 pub mod stats;
+pub mod store;
 pub mod units;

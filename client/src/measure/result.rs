@@ -86,6 +86,22 @@ pub struct RunResult {
     pub warnings: Vec<String>,
 }
 
+impl RunResult {
+    /// The name that a result's files share, without what tells them apart:
+    /// `{framework}_{payload}_{serialization}_{compression}_{concurrency}_{mode}`.
+    pub fn file_stem(&self) -> String {
+        format!(
+            "{}_{}_{}_{}_{}_{}",
+            self.framework, self.payload_size, self.serialization, self.compression, self.concurrency, self.call_mode
+        )
+    }
+
+    /// The name of the result's JSON file.
+    pub fn file_name(&self) -> String {
+        self.file_stem() + ".json"
+    }
+}
+
 /// What was to be measured, and where: the part of a [`RunResult`] that is known before the first round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunMeta {

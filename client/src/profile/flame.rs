@@ -2,8 +2,7 @@
 
 use inferno::flamegraph::{self, Options, Palette, color::BasicPalette};
 
-use super::{Profile, ProfileError, collapsed};
-use crate::units::thousands;
+use super::{Profile, ProfileError, collapsed, scale::three_digits};
 
 /// What to draw.
 #[derive(Debug, Clone)]
@@ -89,17 +88,6 @@ impl Quantity {
 
     fn format(&self, count: f64) -> String {
         format!("{} {}", three_digits(count / self.divisor), self.short)
-    }
-}
-
-/// Whole numbers as they are, others with at least three significant digits.
-fn three_digits(value: f64) -> String {
-    match value {
-        v if v.fract() == 0.0 || v >= 100.0 => thousands(v.round() as u64),
-        v if v >= 10.0 => format!("{v:.1}"),
-        v if v >= 1.0 => format!("{v:.2}"),
-        v if v >= 0.001 => format!("{v:.3}"),
-        _ => "<0.001".to_owned(),
     }
 }
 

@@ -26,7 +26,7 @@ pub use self::{
     flame::{Flame, flamegraph},
     model::{Frame, Profile, SampleType},
     names::{readable_name, readable_path},
-    scale::{Scale, percentage},
+    scale::{Scale, percentage, three_digits},
     sites::sites,
     top::{Inlined, TopRow, TopTable, top},
 };

@@ -1,5 +1,7 @@
 //! Values in the units people read, after pprof's `internal/measurement`: the same text for the same value.
 
+use crate::units::thousands;
+
 /// The unit a table's values are shown in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scale {
@@ -72,6 +74,17 @@ pub fn percentage(value: i64, total: i64) -> String {
         p if (99.95..=100.05).contains(&p) => "  100%".to_owned(),
         p if p >= 1.0 => format!("{p:5.2}%"),
         p => format!("{:>5}%", two_digits(p)),
+    }
+}
+
+/// Whole numbers as they are, others with at least three significant digits: `23,094`, `38.1`, `4.06`, `0.123`.
+pub fn three_digits(value: f64) -> String {
+    match value {
+        v if v.fract() == 0.0 || v >= 100.0 => thousands(v.round() as u64),
+        v if v >= 10.0 => format!("{v:.1}"),
+        v if v >= 1.0 => format!("{v:.2}"),
+        v if v >= 0.001 => format!("{v:.3}"),
+        _ => "<0.001".to_owned(),
     }
 }
 

@@ -75,18 +75,18 @@ pub fn top(profile: &Profile, type_index: usize, limit: Option<usize>) -> TopTab
         seen.clear();
         for (node, _) in stack {
             if seen.insert(*node) {
-                nodes[*node].cum += value;
+                nodes[*node].cum = nodes[*node].cum.saturating_add(*value);
             }
         }
         if let Some((leaf, _)) = stack.last() {
-            nodes[*leaf].flat += value;
+            nodes[*leaf].flat = nodes[*leaf].flat.saturating_add(*value);
         }
     }
 
-    let counted: i64 = nodes.iter().map(|n| n.flat).sum();
+    let counted = nodes.iter().map(|n| n.flat).fold(0, i64::saturating_add);
     let cutoff = share(counted, NODE_FRACTION);
     let counts = |node: &Node| node.flat != 0 || node.cum != 0;
-    let kept: Vec<bool> = nodes.iter().map(|n| counts(n) && n.cum.abs() >= cutoff).collect();
+    let kept: Vec<bool> = nodes.iter().map(|n| counts(n) && n.cum.saturating_abs() >= cutoff).collect();
     let of = kept.iter().filter(|kept| **kept).count();
     let inlined = inlined(&stacks, &kept, share(counted, EDGE_FRACTION));
 
@@ -97,7 +97,7 @@ pub fn top(profile: &Profile, type_index: usize, limit: Option<usize>) -> TopTab
         .map(|(at, n)| TopRow { name: n.name.clone(), flat: n.flat, cum: n.cum, inlined: inlined.get(&at).copied().unwrap_or(Inlined::No) })
         .collect();
     rows.sort_by(|a, b| {
-        let key = |row: &TopRow| (Reverse(row.flat.abs()), row.name.clone(), Reverse(row.cum.abs()));
+        let key = |row: &TopRow| (Reverse(row.flat.saturating_abs()), row.name.clone(), Reverse(row.cum.saturating_abs()));
         key(a).cmp(&key(b))
     });
     rows.truncate(limit.unwrap_or(usize::MAX));
@@ -145,13 +145,13 @@ fn inlined(stacks: &[(Stack, i64)], kept: &[bool], cutoff: i64) -> HashMap<usize
         for ((caller, _), (callee, inlined)) in kept.clone().zip(kept.skip(1)) {
             if caller != callee && seen.insert((*caller, *callee)) {
                 let edge = edges.entry((*caller, *callee)).or_insert(Edge { weight: 0, inlined: true });
-                edge.weight += value;
+                edge.weight = edge.weight.saturating_add(*value);
                 edge.inlined &= inlined;
             }
         }
     }
     let mut how = HashMap::new();
-    for ((_, callee), edge) in edges.into_iter().filter(|(_, edge)| edge.weight.abs() >= cutoff) {
+    for ((_, callee), edge) in edges.into_iter().filter(|(_, edge)| edge.weight.saturating_abs() >= cutoff) {
         let this = if edge.inlined { Inlined::Yes } else { Inlined::No };
         how.entry(callee).and_modify(|so_far| *so_far = if *so_far == this { this } else { Inlined::Partly }).or_insert(this);
     }

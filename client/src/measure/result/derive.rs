@@ -103,7 +103,7 @@ impl Round {
             },
             requested_bytes_per_op,
             allocs_per_op: per_op(server.calls()),
-            frees_per_op: per_op(server.returns()),
+            frees_per_op: per_op(server.frees),
             copies_per_op: requested_bytes_per_op.and_then(|bytes| ratio(bytes, context.payload as f64)),
             server_cpu_us_per_op: per_op(server_cpu).map(|ns| ns / NS_PER_US),
             client_cpu_us_per_op: per_op(client_cpu).map(|ns| ns / NS_PER_US),
@@ -179,11 +179,6 @@ impl AllocCounters {
     /// Calls that handed out memory. What a runtime doesn't tell apart counts as none of that kind.
     fn calls(&self) -> Option<u64> {
         Some(self.allocs? + self.zeroed_allocs.unwrap_or(0) + self.reallocs.unwrap_or(0))
-    }
-
-    /// Calls that took memory back.
-    fn returns(&self) -> Option<u64> {
-        Some(self.frees? + self.reallocs.unwrap_or(0))
     }
 
     /// What was added since `before`. A total that went down (the process was restarted) is `None`.

@@ -65,7 +65,7 @@ pub struct AllocCounters {
     pub zeroed_allocs: Option<u64>,
     /// Calls of `realloc`. Each is an allocation of the whole new size and a free of the old.
     pub reallocs: Option<u64>,
-    /// Calls of `dealloc`.
+    /// Blocks given back, the old ones of `realloc` included.
     pub frees: Option<u64>,
     /// Bytes asked for by all calls that hand out memory.
     pub requested_bytes: Option<u64>,

@@ -1,0 +1,61 @@
+//! Where a run's files are.
+
+use std::path::{Component, Path, PathBuf};
+
+use super::Style;
+use crate::measure::result::{Files, RunResult};
+
+/// The files of each result, one a line. `data_dir` is the folder of the JSON files, which the results' own paths are relative to.
+pub fn files(results: &[RunResult], data_dir: &Path, style: Style) -> String {
+    let mut text = style.bold("Files") + "\n";
+    for result in results {
+        text += &format!("  {} {}\n", result.framework, result.scenario);
+        text += &format!("    {:<24} {}\n", "result", data_dir.join(result.file_name()).display());
+        for (what, path) in present(&result.files) {
+            text += &format!("    {what:<24} {}\n", normal(&data_dir.join(path)).display());
+        }
+    }
+    text
+}
+
+fn present(files: &Files) -> impl Iterator<Item = (&'static str, &str)> {
+    [
+        ("CPU profile", &files.cpu_profile),
+        ("allocation profile", &files.allocs_profile),
+        ("heap profile", &files.heap_profile),
+        ("CPU flamegraph", &files.cpu_flamegraph),
+        ("B/op flamegraph", &files.alloc_space_flamegraph),
+        ("allocs/op flamegraph", &files.alloc_objects_flamegraph),
+        ("server log", &files.server_log),
+    ]
+    .into_iter()
+    .filter_map(|(what, path)| Some((what, path.as_deref()?)))
+}
+
+/// Without `..` where it follows a folder's name. Symbolic links are not followed.
+fn normal(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir if matches!(out.components().next_back(), Some(Component::Normal(_))) => {
+                out.pop();
+            }
+            part => out.push(part),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parents_are_resolved_as_far_as_they_are_known() {
+        for (path, expected) in
+            [("data/t/../../profiles/t/a", "profiles/t/a"), ("../data/../x", "../x"), ("../../x", "../../x"), ("/a/../x", "/x")]
+        {
+            assert_eq!(normal(Path::new(path)), Path::new(expected));
+        }
+    }
+}

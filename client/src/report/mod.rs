@@ -1,0 +1,93 @@
+//! Results as text, one file a form. Everything here is a pure function to a `String`: it looks up no terminal, no environment and
+//! no clock; [`Style`] says what the caller found out about them.
+
+mod columns;
+mod csv;
+mod files;
+mod json;
+mod markdown;
+mod sites;
+mod table;
+mod top;
+mod warnings;
+
+use std::path::Path;
+
+pub use self::{
+    csv::csv, files::files, json::json, markdown::markdown, sites::sites, table::table, top::top, warnings::warnings,
+};
+use crate::measure::result::RunResult;
+
+/// What the text is shown on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// Columns that fit in a line. Nothing is wrapped within a number.
+    pub width: usize,
+    /// Whether to write ANSI colours: for terminals, and never when `NO_COLOR` is set.
+    pub color: bool,
+}
+
+impl Default for Style {
+    /// 120 columns without colour.
+    fn default() -> Self {
+        Self { width: 120, color: false }
+    }
+}
+
+impl Style {
+    fn bold(self, text: &str) -> String {
+        self.paint(text, "1")
+    }
+
+    fn dim(self, text: &str) -> String {
+        self.paint(text, "2")
+    }
+
+    fn yellow(self, text: &str) -> String {
+        self.paint(text, "33")
+    }
+
+    fn paint(self, text: &str, code: &str) -> String {
+        if self.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+/// The whole report for people: for each scenario its table, then the allocation sites of each framework, then what to beware of,
+/// then where the files are. `data_dir` is the folder of the results' JSON files.
+pub fn text(results: &[RunResult], data_dir: &Path, style: Style) -> String {
+    [table(results, style), sites(results, style), warnings(results, style), files(results, data_dir, style)]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// Results by scenario, in the order in which scenarios first appear.
+fn by_scenario(results: &[RunResult]) -> Vec<Vec<&RunResult>> {
+    let mut groups: Vec<Vec<&RunResult>> = Vec::new();
+    for result in results {
+        match groups.iter_mut().find(|group| group[0].scenario == result.scenario) {
+            Some(group) => group.push(result),
+            None => groups.push(vec![result]),
+        }
+    }
+    groups
+}
+
+/// `1MiB-100: 1MiB payload, 100 calls in flight, unary, protobuf; 5 rounds`
+fn heading(result: &RunResult) -> String {
+    let compression = match result.compression.as_str() {
+        "none" => String::new(),
+        compression => format!(", {compression}"),
+    };
+    let rounds = result.rounds.len();
+    format!(
+        "{}: {} payload, {} calls in flight, {}, {}{compression}; {rounds} round{}",
+        result.scenario,
+        crate::units::format_size(result.payload_size),
+        result.concurrency,
+        result.call_mode,
+        result.serialization,
+        if rounds == 1 { "" } else { "s" },
+    )
+}

@@ -1,0 +1,95 @@
+//! Tables of the lines that allocate.
+
+use super::{
+    Style,
+    columns::{percent, two_decimals, whole},
+    table::plain_table,
+};
+use crate::measure::result::{PerOp, RunResult, Site, SiteTable};
+
+/// Of the width left for names, the most that file and line take.
+const FILE_SHARE: f64 = 0.45;
+/// Names are cut to no less than this, however narrow the terminal.
+const MIN_NAMES: usize = 30;
+
+/// A table for each result that has an exact allocation profile, largest sites first, ending in what they add up to.
+pub fn sites(results: &[RunResult], style: Style) -> String {
+    results
+        .iter()
+        .filter_map(|result| {
+            let table = result.sites.as_ref()?;
+            let title = format!("Where {} {} allocates", result.framework, result.scenario);
+            Some(format!("{}\n{}", style.bold(&title), site_table(table, style.width)))
+        })
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn site_table(sites: &SiteTable, width: usize) -> String {
+    let rows: Vec<[String; 5]> = rows(sites);
+    let widest = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let figures: usize = (0..3).map(|column| widest(column) + 2).sum();
+    let names = width.saturating_sub(figures + 2).max(MIN_NAMES);
+    let file_width = widest(4).min((names as f64 * FILE_SHARE) as usize);
+    let function_width = widest(3).min(names - file_width);
+
+    let mut table = plain_table();
+    for [bytes, allocs, share, function, file] in rows {
+        table.add_row([bytes, allocs, share, keep_end(&function, function_width), keep_end(&file, file_width)]);
+    }
+    for (at, column) in table.column_iter_mut().enumerate() {
+        if at < 3 {
+            column.set_cell_alignment(comfy_table::CellAlignment::Right);
+        }
+        column.set_padding((if at == 0 { 0 } else { 1 }, if at == 4 { 0 } else { 1 }));
+    }
+    table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+}
+
+/// Head, sites, the rest and the sum, as text.
+fn rows(sites: &SiteTable) -> Vec<[String; 5]> {
+    let row = |per_op: PerOp, function: String, file: String| {
+        let share = if sites.total.bytes_per_op > 0.0 { percent(per_op.bytes_per_op / sites.total.bytes_per_op) } else { "–".to_owned() };
+        [whole(per_op.bytes_per_op), two_decimals(per_op.allocs_per_op), share, function, file]
+    };
+    let mut rows = vec![["B/op", "allocs/op", "of B", "function", "file:line"].map(str::to_owned)];
+    rows.extend(sites.rows.iter().map(|site| row(site.per_op, site.function.clone(), place(site))));
+    if sites.others.sites > 0 {
+        let plural = if sites.others.sites == 1 { "" } else { "s" };
+        rows.push(row(sites.others.per_op, format!("({} other site{plural})", sites.others.sites), String::new()));
+    }
+    rows.push(row(sites.total, "(all)".to_owned(), String::new()));
+    rows
+}
+
+/// `file:line`, as much of it as is known.
+pub(super) fn place(site: &Site) -> String {
+    match (&site.file, site.line) {
+        (Some(file), Some(line)) => format!("{file}:{line}"),
+        (Some(file), None) => file.clone(),
+        (None, _) => String::new(),
+    }
+}
+
+/// The last `width` characters, `…` for what is cut off before: the end of a path or of a function's name says most.
+fn keep_end(text: &str, width: usize) -> String {
+    let length = text.chars().count();
+    if length <= width {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().skip(length - width.saturating_sub(1)).collect();
+    format!("…{kept}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_cut_at_their_start() {
+        assert_eq!(keep_end("h2::codec::framed_read::decode", 12), "…ead::decode");
+        assert_eq!(keep_end("µs::µs", 4), "…:µs");
+        assert_eq!(keep_end("short", 5), "short");
+        assert_eq!(keep_end("none", 0), "…");
+    }
+}

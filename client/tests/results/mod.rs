@@ -1,0 +1,205 @@
+//! Results and golden files for tests.
+#![allow(dead_code, unreachable_pub, reason = "each test program uses its share of this module")]
+
+use std::{collections::BTreeMap, path::Path, time::Duration};
+
+use analyze::{
+    load::{ErrorCount, Latency, LoadSample, PeerSettings, Wire},
+    measure::result::{
+        AllocCounters, ClientReading, Environment, Interval, OpCounts, Others, PerOp, RunMeta, RunResult, RunSample, ServerOrigin,
+        ServerReading, Site, SiteTable,
+    },
+};
+
+/// Compares a text with a file under `tests/golden`, or writes the file when `UPDATE_GOLDEN` is set.
+pub fn assert_golden(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, text).unwrap();
+    }
+    let golden = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    assert!(golden == text, "{name} differs; it should be:\n{golden}\nit is:\n{text}");
+}
+
+/// A triple, a gRPC and a raw result of one run with nothing missing.
+pub fn full() -> Vec<RunResult> {
+    let raw = derive("raw", Costs { requests: 9_000, allocs: 0, requested: 0, usable: Some(0), cpu_us: 6 });
+    let mut triple = derive("triple", Costs { requests: 6_000, allocs: 4, requested: 979, usable: Some(1_024), cpu_us: 10 });
+    let mut grpc = derive("grpc", Costs { requests: 4_000, allocs: 38, requested: 23_094, usable: Some(23_712), cpu_us: 15 });
+    triple.set_sites(sites(1_024.0, 4.0));
+    grpc.set_sites(sites(23_712.0, 38.0));
+    for result in [&mut triple, &mut grpc] {
+        result.set_roofline(raw.figures.qps);
+        result.files.cpu_profile = Some(format!("../../profiles/t/{}.cpu.pb.gz", result.file_stem()));
+        result.files.alloc_space_flamegraph = Some(format!("../../flamegraphs/t/{}.alloc_space.svg", result.file_stem()));
+        result.files.server_log = Some(format!("../../logs/t/{}.server.log", result.file_stem()));
+    }
+    vec![triple, grpc, raw]
+}
+
+/// A server of whose allocator only requested bytes are known.
+pub fn requested_only() -> RunResult {
+    derive("triple", Costs { requests: 6_000, allocs: 4, requested: 979, usable: None, cpu_us: 10 })
+}
+
+/// A server that answers every call with an error.
+pub fn zero_success() -> RunResult {
+    let mut sample = sample(1, 500, &Costs { requests: 500, allocs: 4, requested: 979, usable: Some(1_024), cpu_us: 10 });
+    sample.load.ok = 0;
+    sample.load.ok_in_window = 0;
+    sample.load.error = 500;
+    sample.load.latency = Latency::default();
+    sample.load.errors = vec![ErrorCount { message: "grpc-status 12: no such method".to_owned(), count: 500 }];
+    if let Some(server) = &mut sample.server {
+        server.after.ops = server.before.ops.clone().map(|mut ops| {
+            ops.values_mut().for_each(|counts| counts.error += 500);
+            ops
+        });
+    }
+    RunResult::derive(meta("triple", 1), &[sample])
+}
+
+/// A server of somebody else's, without debug endpoints and without a preflight.
+pub fn attached_without_counters() -> RunResult {
+    let mut meta = meta("grpc", 2);
+    meta.wire = None;
+    meta.environment = Environment { server: ServerOrigin::Attached, ..Environment::default() };
+    let samples = [1, 2].map(|round| {
+        let mut sample = sample(round, 4_000, &Costs { requests: 4_000, allocs: 0, requested: 0, usable: None, cpu_us: 0 });
+        sample.server = None;
+        sample.server_rss_peak_bytes = None;
+        sample.client.before.counters = None;
+        sample
+    });
+    RunResult::derive(meta, &samples)
+}
+
+/// A run that ended before its first round.
+pub fn no_rounds() -> RunResult {
+    RunResult::derive(meta("triple", 3), &[])
+}
+
+/// What a server does with a request.
+pub struct Costs {
+    pub requests: u64,
+    pub allocs: u64,
+    pub requested: u64,
+    pub usable: Option<u64>,
+    pub cpu_us: u64,
+}
+
+/// Three rounds of 98 %, 100 % and 104 % of the requests.
+pub fn derive(framework: &str, costs: Costs) -> RunResult {
+    let samples: Vec<RunSample> =
+        [98, 100, 104].into_iter().zip(1..).map(|(percent, round)| sample(round, costs.requests * percent / 100, &costs)).collect();
+    RunResult::derive(meta(framework, 3), &samples)
+}
+
+/// A round of one second in which all of the requests succeed; it takes 1.1 s from reading to reading.
+pub fn sample(round: u32, requests: u64, costs: &Costs) -> RunSample {
+    let mut latency = Latency::default();
+    (1..=requests).for_each(|i| latency.record(1_000_000 + i * 1_000));
+    let counters = |ops: u64| {
+        Some(AllocCounters {
+            allocs: Some(1_000 + ops * costs.allocs / 2),
+            zeroed_allocs: Some(50),
+            reallocs: Some(10 + ops * costs.allocs.div_ceil(2)),
+            frees: Some(900 + ops * costs.allocs),
+            requested_bytes: Some(123_456 + ops * costs.requested),
+            usable_bytes: costs.usable.map(|usable| 234_567 + ops * usable),
+        })
+    };
+    let server = |ops: u64| ServerReading {
+        counters: counters(ops),
+        ops: Some(BTreeMap::from([("UnaryCall".to_owned(), OpCounts { started: 7 + ops, ok: 7 + ops, error: 0 })])),
+        cpu_ns: Some(5_000_000 + ops * costs.cpu_us * 1_000),
+        rss_bytes: Some(20 << 20),
+    };
+    let client = |ops: u64| ClientReading { counters: counters(ops), cpu_ns: Some(ops * 9_000) };
+    RunSample {
+        round,
+        load: LoadSample {
+            window: Duration::from_secs(1),
+            started: requests,
+            ok: requests,
+            error: 0,
+            unfinished: 0,
+            ok_in_window: requests,
+            latency,
+            errors: Vec::new(),
+            interrupted: false,
+        },
+        elapsed: Duration::from_millis(1_100),
+        server: Some(Interval { before: server(0), after: server(requests) }),
+        client: Interval { before: client(0), after: client(requests) },
+        server_rss_peak_bytes: Some(24 << 20),
+    }
+}
+
+pub fn meta(framework: &str, rounds: u32) -> RunMeta {
+    let settings = PeerSettings { max_concurrent_streams: Some(200), ..PeerSettings::default() };
+    RunMeta {
+        label: "t".to_owned(),
+        scenario: "128B-50".to_owned(),
+        framework: framework.to_owned(),
+        payload_size: 128,
+        serialization: "protobuf".to_owned(),
+        compression: "none".to_owned(),
+        concurrency: 50,
+        call_mode: "unary".to_owned(),
+        started: "2026-01-31T17:05:09Z".parse().unwrap(),
+        rounds,
+        wire: Some(Wire {
+            http_version: "HTTP/2".to_owned(),
+            content_type: Some("application/grpc+proto".to_owned()),
+            response_content_type: Some("application/grpc+proto".to_owned()),
+            request_encoding: "identity".to_owned(),
+            response_encoding: "identity".to_owned(),
+            connections: 1,
+            client_settings: Some(PeerSettings::default()),
+            server_settings: Some(settings),
+            request_header_names: [":method", ":path", "content-type", "te"].map(str::to_owned).to_vec(),
+            response_header_names: [":status", "content-type", "grpc-status"].map(str::to_owned).to_vec(),
+            request_bytes: 170,
+            response_bytes: 165,
+        }),
+        environment: Environment {
+            commit: Some("0123456789abcdef0123456789abcdef01234567".to_owned()),
+            dirty: Some(false),
+            rustc: Some("rustc 1.95.0".to_owned()),
+            kernel: Some("Linux 6.1.0".to_owned()),
+            cpu_model: Some("Some CPU".to_owned()),
+            cpus: Some(2),
+            cores: Some(2),
+            server_cpus: Some(vec![0]),
+            client_cpus: Some(vec![1]),
+            allocator: Some("jemalloc 5.3.1".to_owned()),
+            allocator_settings: Some("prof:true".to_owned()),
+            crates: BTreeMap::from([("h2".to_owned(), "0.4.20".to_owned())]),
+            server: ServerOrigin::Started,
+            server_address: Some("127.0.0.1:20000".to_owned()),
+            server_cmdline: Some(vec!["analyze".to_owned(), "serve".to_owned(), framework.to_owned()]),
+            round_duration_ms: Some(1_000),
+            warmup_ms: Some(200),
+        },
+        warnings: Vec::new(),
+    }
+}
+
+fn sites(bytes: f64, allocs: f64) -> SiteTable {
+    let site = |function: &str, file: &str, line, share: f64| Site {
+        function: function.to_owned(),
+        file: Some(file.to_owned()),
+        line: Some(line),
+        per_op: PerOp { bytes_per_op: bytes * share, allocs_per_op: allocs * share },
+    };
+    SiteTable {
+        total: PerOp { bytes_per_op: bytes, allocs_per_op: allocs },
+        rows: vec![
+            site("tonic::codec::encode::EncodedBytes::poll_next", "tonic-0.14.9/src/codec/encode.rs", 84, 0.5),
+            site("h2::codec::framed_read::decode_frame", "h2-0.4.20/src/codec/framed_read.rs", 213, 0.25),
+            Site { file: None, line: None, ..site("echo_server::triple::service::Echo::call::{closure}", "", 0, 0.125) },
+        ],
+        others: Others { sites: 7, per_op: PerOp { bytes_per_op: bytes * 0.125, allocs_per_op: allocs * 0.125 } },
+    }
+}
