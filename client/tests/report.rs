@@ -76,3 +76,20 @@ fn json_reads_back_as_it_was() {
     let back: Vec<analyze::measure::result::RunResult> = serde_json::from_str(&report::json(&results).unwrap()).unwrap();
     assert_eq!(back, results);
 }
+
+/// The largest figures that the published suites have, so that the widths hold for them too.
+#[test]
+fn large_figures_fit_into_120_columns_unfolded() {
+    let mut results = full();
+    for result in &mut results {
+        result.figures.qps = Some(118_044.0);
+        result.figures.latency_p999_ms = Some(2_400.4);
+        result.figures.bytes_per_op = Some(16_777_216.0);
+        result.figures.requested_bytes_per_op = Some(16_777_216.0);
+        result.figures.allocs_per_op = Some(1_406.94);
+        result.figures.server_cpu_us_per_op = Some(11_120.0);
+    }
+    let text = report::table(&results, Style::default());
+    assert!(text.lines().all(|line| line.chars().count() <= 120), "{text}");
+    assert!(text.lines().any(|line| line.contains("118,044") && line.contains("16,777,216") && line.contains("1,406.94")), "{text}");
+}

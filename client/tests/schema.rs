@@ -108,9 +108,10 @@ fn figures_follow_from_the_rounds() {
     assert_eq!(figures.cpu_avg_percent.map(|p| (p * 1e6).round()), Some(5_454_545.0), "60 ms in 1.1 s");
     assert_eq!(figures.client_cpu_utilisation_percent.map(|p| (p * 1e6).round()), Some(4_909_091.0), "54 ms in 1.1 s of one CPU");
     assert_eq!((triple.success_rate, triple.total_requests, triple.success_requests), (Some(100.0), 18_120, 18_120));
-    assert_eq!((triple.roofline_ratio, raw.roofline_ratio), (Some(6_000.0 / 9_000.0), None));
+    assert_eq!((triple.roofline_ratio, raw.roofline_ratio), (Some(6_000.0 / 9_000.0), Some(1.0)));
     assert_eq!((triple.memory_peak_mb, triple.bytes_per_op_basis), (Some(24.0), Some(BytesBasis::Usable)));
     assert_eq!((figures.latency_min_ms, figures.latency_max_ms), (Some(1.001), Some(7.24)), "of all rounds together");
+    assert_eq!((raw.figures.allocs_per_op, raw.spread.allocs_per_op), (Some(0.0), Some(0.0)));
     assert_eq!(grpc.warnings, [""; 0]);
 }
 

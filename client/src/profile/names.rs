@@ -102,10 +102,11 @@ fn angle(out: &mut String, inner: &str) -> Option<()> {
     Some(())
 }
 
-/// Replaces what has been written by a type's path; a type without one (`T`, `[u8]`) gives way to the trait's, or to the module's.
+/// Replaces what has been written by a type's path; a type without one (`T`, `[u8]`, `fn() -> T`) gives way to the trait's, or to the
+/// module's.
 fn put_type(out: &mut String, target: &str, of: Option<&str>) -> Option<()> {
     let path = simplify(without_reference(target))?;
-    if path.contains("::") && !path.starts_with(['[', '(']) {
+    if path.contains("::") && !path.contains([' ', '(', '[']) {
         *out = path;
     } else if let Some(of) = of {
         *out = simplify(of)?;

@@ -14,8 +14,8 @@ pub(super) struct Column {
 
 /// How fast.
 pub(super) const SPEED: &[Column] = &[
-    Column { head: ["", "QPS"], cell: |r| cell(r.figures.qps, three_digits) },
-    Column { head: ["", "±"], cell: |r| cell(r.spread.qps, percent) },
+    Column { head: ["QPS", "1/s"], cell: |r| cell(r.figures.qps, three_digits) },
+    Column { head: ["QPS", "±"], cell: |r| cell(r.spread.qps, percent) },
     Column { head: ["p50", "ms"], cell: |r| cell(r.figures.latency_p50_ms, three_digits) },
     Column { head: ["p99", "ms"], cell: |r| cell(r.figures.latency_p99_ms, three_digits) },
     Column { head: ["p99.9", "ms"], cell: |r| cell(r.figures.latency_p999_ms, three_digits) },
@@ -27,9 +27,9 @@ pub(super) const SPEED: &[Column] = &[
 pub(super) const MEMORY: &[Column] = &[
     Column { head: ["", "B/op"], cell: bytes_per_op },
     Column { head: ["requested", "B/op"], cell: |r| cell(r.figures.requested_bytes_per_op, whole) },
-    Column { head: ["", "allocs/op"], cell: |r| cell(r.figures.allocs_per_op, two_decimals) },
-    Column { head: ["", "±"], cell: |r| cell(r.spread.allocs_per_op, percent) },
-    Column { head: ["", "copies/op"], cell: |r| cell(r.figures.copies_per_op, two_decimals) },
+    Column { head: ["allocs", "/op"], cell: |r| cell(r.figures.allocs_per_op, two_decimals) },
+    Column { head: ["allocs", "±"], cell: |r| cell(r.spread.allocs_per_op, percent) },
+    Column { head: ["copies", "/op"], cell: |r| cell(r.figures.copies_per_op, two_decimals) },
 ];
 
 /// What stands for a figure that isn't known.

@@ -52,7 +52,7 @@ fn rows(sites: &SiteTable) -> Vec<[String; 5]> {
         let share = if sites.total.bytes_per_op > 0.0 { percent(per_op.bytes_per_op / sites.total.bytes_per_op) } else { "–".to_owned() };
         [whole(per_op.bytes_per_op), two_decimals(per_op.allocs_per_op), share, function, file]
     };
-    let mut rows = vec![["B/op", "allocs/op", "of B", "function", "file:line"].map(str::to_owned)];
+    let mut rows = vec![["B/op", "allocs/op", "share", "function", "file:line"].map(str::to_owned)];
     rows.extend(sites.rows.iter().map(|site| row(site.per_op, site.function.clone(), place(site))));
     if sites.others.sites > 0 {
         let plural = if sites.others.sites == 1 { "" } else { "s" };
@@ -71,14 +71,17 @@ pub(super) fn place(site: &Site) -> String {
     }
 }
 
-/// The last `width` characters, `…` for what is cut off before: the end of a path or of a function's name says most.
+/// The end of a path or of a function's name, which says most, in at most `width` characters; `…` for what is cut off before. It
+/// begins with a whole part where that leaves more than half of the room used.
 fn keep_end(text: &str, width: usize) -> String {
     let length = text.chars().count();
     if length <= width {
         return text.to_owned();
     }
-    let kept: String = text.chars().skip(length - width.saturating_sub(1)).collect();
-    format!("…{kept}")
+    let from = text.char_indices().nth(length - width.saturating_sub(1)).map_or(text.len(), |(at, _)| at);
+    let kept = &text[from..];
+    let part = kept.find("::").or_else(|| kept.find('/')).map(|at| &kept[at..]).filter(|part| part.chars().count() > width / 2);
+    format!("…{}", part.unwrap_or(kept))
 }
 
 #[cfg(test)]
@@ -87,7 +90,9 @@ mod tests {
 
     #[test]
     fn names_are_cut_at_their_start() {
-        assert_eq!(keep_end("h2::codec::framed_read::decode", 12), "…ead::decode");
+        assert_eq!(keep_end("h2::codec::framed_read::decode", 12), "…::decode");
+        assert_eq!(keep_end("h2::codec::framed_read::go", 12), "…ed_read::go");
+        assert_eq!(keep_end("h2-0.4.20/src/codec/framed_read.rs:213", 26), "…/codec/framed_read.rs:213");
         assert_eq!(keep_end("µs::µs", 4), "…:µs");
         assert_eq!(keep_end("short", 5), "short");
         assert_eq!(keep_end("none", 0), "…");

@@ -23,7 +23,7 @@ pub fn assert_golden(name: &str, text: &str) {
 
 /// A triple, a gRPC and a raw result of one run with nothing missing.
 pub fn full() -> Vec<RunResult> {
-    let raw = derive("raw", Costs { requests: 9_000, allocs: 0, requested: 0, usable: Some(0), cpu_us: 6 });
+    let mut raw = derive("raw", Costs { requests: 9_000, allocs: 0, requested: 0, usable: Some(0), cpu_us: 6 });
     let mut triple = derive("triple", Costs { requests: 6_000, allocs: 4, requested: 979, usable: Some(1_024), cpu_us: 10 });
     let mut grpc = derive("grpc", Costs { requests: 4_000, allocs: 38, requested: 23_094, usable: Some(23_712), cpu_us: 15 });
     triple.set_sites(sites(1_024.0, 4.0));
@@ -34,6 +34,7 @@ pub fn full() -> Vec<RunResult> {
         result.files.alloc_space_flamegraph = Some(format!("../../flamegraphs/t/{}.alloc_space.svg", result.file_stem()));
         result.files.server_log = Some(format!("../../logs/t/{}.server.log", result.file_stem()));
     }
+    raw.set_roofline(raw.figures.qps);
     vec![triple, grpc, raw]
 }
 

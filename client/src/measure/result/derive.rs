@@ -66,7 +66,7 @@ impl RunResult {
         }
     }
 
-    /// Sets [`RunResult::roofline_ratio`] from the QPS of the bare TCP echo in the same run and scenario.
+    /// Sets [`RunResult::roofline_ratio`] from the QPS of the bare TCP echo in the same run and scenario. The echo's own is 1.
     pub fn set_roofline(&mut self, raw_qps: Option<f64>) {
         self.roofline_ratio = self.figures.qps.zip(raw_qps).and_then(|(qps, raw)| ratio(qps, raw));
     }
@@ -255,9 +255,13 @@ fn bytes_basis(rounds: &[Round]) -> Option<BytesBasis> {
     }
 }
 
-/// The spread of fewer than two rounds says nothing.
+/// The spread of fewer than two rounds says nothing; equal ones don't spread, even around 0.
 fn spread(values: &[f64]) -> Option<f64> {
-    if values.len() < 2 { None } else { stats::spread(values) }
+    match values {
+        [] | [_] => None,
+        [first, rest @ ..] if rest.iter().all(|value| value == first) => Some(0.0),
+        _ => stats::spread(values),
+    }
 }
 
 fn increase(before: Option<u64>, after: Option<u64>) -> Option<u64> {

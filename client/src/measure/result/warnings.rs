@@ -66,10 +66,8 @@ fn failures(result: &RunResult, warnings: &mut Vec<String>) {
     }
     if result.failure_requests > 0 {
         let most = most_frequent_error(&result.rounds).map(|message| format!("; most often: {message}")).unwrap_or_default();
-        warnings.push(format!(
-            "{} of {} calls failed; per-op figures include their cost{most}",
-            result.failure_requests, result.total_requests
-        ));
+        let cost = if result.success_requests > 0 { "; per-op figures include their cost" } else { "" };
+        warnings.push(format!("{} of {} calls failed{cost}{most}", result.failure_requests, result.total_requests));
     }
     if result.unfinished_requests > 0 {
         warnings.push(format!("{} calls were never answered", result.unfinished_requests));
