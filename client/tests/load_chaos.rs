@@ -99,7 +99,7 @@ async fn a_run_without_one_success_has_figures_of_nothing() {
 }
 
 /// Every third reply is one of the wrongs in turn, or a reset, or none for a while; the rest are right.
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn the_ledger_closes_over_every_wrong_at_once() {
     let turn = Arc::new(AtomicU32::new(0));
     let addr =
@@ -152,6 +152,36 @@ async fn silence_is_an_error_of_each_call_after_the_request_timeout() {
     }
 }
 
+/// Every second reply stops halfway. What of them was received and not read has to be given back to the connection's window,
+/// which would otherwise be used up after 128 of them.
+#[tokio::test]
+async fn calls_given_up_midway_leave_the_connection_usable() {
+    let turn = Arc::new(AtomicU32::new(0));
+    let addr =
+        http2(h2::server::Builder::new(), move |request: Request<RecvStream>, mut respond: SendResponse<Bytes>| {
+            let stalls = turn.fetch_add(1, Ordering::Relaxed) % 2 == 0;
+            async move {
+                let body = read_all(request.into_body()).await;
+                if stalls {
+                    let mut stream = respond.send_response(Response::new(()), false).unwrap();
+                    stream.send_data(body.slice(..8 << 10), false).unwrap();
+                    let _given_up = std::future::poll_fn(|cx| stream.poll_reset(cx)).await;
+                } else {
+                    reply(respond, body, "0");
+                }
+            }
+        })
+        .await;
+    let mut spec = spec(Framework::Triple, addr, "16KiB-50");
+    spec.connection_window = 1 << 20;
+    spec.request_timeout = Duration::from_millis(100);
+    let mut driver = Driver::connect(spec).await.unwrap();
+    let sample = run(&mut driver, WINDOW * 8).await;
+    assert!(sample.error > 256 && sample.ok > 256 && sample.unfinished == 0, "{sample:?}");
+    assert_eq!(sample.errors.len(), 1, "{:?}", sample.errors);
+    assert_eq!(sample.errors[0].message, "no reply within 100ms");
+}
+
 #[tokio::test]
 async fn a_server_that_dies_costs_each_task_one_error_and_ends_the_window() {
     for abrupt in [true, false] {
@@ -174,7 +204,8 @@ async fn a_server_that_dies_costs_each_task_one_error_and_ends_the_window() {
         assert_eq!((sample.error, sample.unfinished, sample.interrupted), (8, 0, false), "{sample:?}");
         assert!(sample.ok > 0 && (!abrupt || sample.ok <= 100), "{sample:?}");
         assert!(sample.window < Duration::from_secs(60));
-        assert!(sample.errors.iter().all(|e| e.message.starts_with("connection lost: ")), "{:?}", sample.errors);
+        let cause = if abrupt { "connection lost: " } else { "connection lost: the server sent GOAWAY, NO_ERROR" };
+        assert!(sample.errors.iter().all(|e| e.message.starts_with(cause)), "{:?}", sample.errors);
 
         let after = run(&mut driver, Duration::from_secs(3600)).await;
         assert_eq!((after.started, after.error), (8, 8), "a lost connection stays lost, and costs no time");

@@ -36,7 +36,7 @@ async fn every_call_of_a_good_server_is_ok() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn the_server_sees_exactly_the_calls_that_were_started() {
     let (seen, mut calls) = mpsc::unbounded_channel();
     let addr = http2(h2::server::Builder::new(), move |request, respond| {

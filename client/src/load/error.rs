@@ -112,6 +112,10 @@ impl From<h2::Error> for CallError {
     fn from(error: h2::Error) -> Self {
         match error.reason() {
             Some(reason) if error.is_reset() => Self::Reset(reason),
+            // h2 words a polite GOAWAY as "not a result of an error".
+            Some(reason) if error.is_go_away() && error.is_remote() => {
+                Self::ConnectionLost(format!("the server sent GOAWAY, {reason:?}"))
+            }
             _ => Self::ConnectionLost(error.to_string()),
         }
     }
