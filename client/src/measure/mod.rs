@@ -1,3 +1,20 @@
-//! A run: rounds of load on a server, read before and after, and the result that follows.
+//! Runs a server under load and reads what it counted: rounds without a profiler, passes with one.
 
+mod cpus;
+mod debug;
+mod environment;
+mod own;
+mod passes;
 pub mod result;
+mod round;
+mod server;
+
+pub use self::{
+    cpus::{CpuSplit, bind_to, bound_cpus, split_cpus},
+    debug::{DebugClient, DebugError},
+    environment::{Build, describe_machine},
+    own::own_reading,
+    passes::{AllocsPass, allocs_pass, cpu_pass, heap_pass},
+    round::{Target, measure_round},
+    server::{ServerError, ServerProcess, ServerReady, ServerStart},
+};

@@ -186,7 +186,7 @@ impl<'m> Tables<'m> {
             .iter()
             .map(|frame| Line { function_id: self.function(frame), line: i64::from(frame.line), column: 0 })
             .collect();
-        let module = self.modules.iter().position(|m| (m.start..m.end).contains(&(address as u64)));
+        let module = self.modules.iter().position(|module| module.contains(address as u64));
         if let Some(mapping) = module.and_then(|position| self.mappings.get_mut(position)) {
             // All that can be known of the mapping is in here already; a reader need not look again.
             mapping.has_functions |= !frames.is_empty();
@@ -304,8 +304,7 @@ mod tests {
 
     #[test]
     fn frames_inside_the_allocator_are_left_out() {
-        let module =
-            Module { start: 50, end: 350, file_offset: 5, path: "/bin/x".to_owned(), build_id: "ab".to_owned() };
+        let module = Module { start: 50, end: 350, path: "/bin/x".to_owned(), ..Module::default() };
         let stacks = [
             Stack::Calls([100, 200, 400].into()),
             Stack::Calls([300, 400].into()),

@@ -140,3 +140,11 @@ pub(crate) fn stats_text(json: bool) -> String {
     unsafe { ffi::malloc_stats_print(Some(append), (&raw mut text).cast(), options.as_ptr()) };
     String::from_utf8_lossy(&text).into_owned()
 }
+
+/// Switches jemalloc's own heap profiler on or off; false when it isn't built in or not enabled (`prof:true`).
+///
+/// What is allocated while it is off is missing from `/debug/pprof/heap` for good.
+pub fn set_heap_profiling(on: bool) -> bool {
+    // SAFETY: prof.active is a bool and may be written at any time.
+    unsafe { write(c"prof.active", on) }.is_ok()
+}

@@ -50,6 +50,7 @@ pub use alloc::CountingAlloc;
 pub use error::Error;
 #[doc(hidden)]
 pub use jemalloc::JemallocConf;
+pub use jemalloc::set_heap_profiling;
 pub use routes::{router, set_ready};
 pub use sample::{DEFAULT_RATE, sample_rate, set_sample_rate};
 pub use serve::{DebugServer, Options, serve};

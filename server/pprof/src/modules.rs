@@ -2,10 +2,13 @@
 
 use std::{fs, path::Path};
 
-use object::Object;
+use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
 
-/// An executable mapping, as `/proc/self/maps` has it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What mappings begin at a multiple of: on machines with larger pages segments are aligned to those as well.
+const PAGE: u64 = 4096;
+
+/// An executable mapping, as `/proc/self/maps` has it, and what its file says.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Module {
     pub(crate) start: u64,
     pub(crate) end: u64,
@@ -13,17 +16,69 @@ pub(crate) struct Module {
     pub(crate) path: String,
     /// Lower-case hexadecimal; empty when the file has none.
     pub(crate) build_id: String,
+    /// The functions that begin in the mapping, by address in this process.
+    pub(crate) functions: Vec<NamedRange>,
 }
 
-/// The executable mappings of this process, by address. Reads each file's headers for its build id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NamedRange {
+    start: u64,
+    end: u64,
+    name: String,
+}
+
+/// The executable mappings of this process, by address. Reads each file for its build id and its symbols.
 pub(crate) fn loaded() -> Vec<Module> {
     // Without /proc the profile has no mappings, which pprof allows.
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let mut modules: Vec<Module> = maps.lines().filter_map(parse).collect();
     for module in &mut modules {
-        module.build_id = build_id(&module.path).unwrap_or_default();
+        module.read_file();
     }
     modules
+}
+
+impl Module {
+    pub(crate) fn contains(&self, address: u64) -> bool {
+        (self.start..self.end).contains(&address)
+    }
+
+    /// The name in the symbol table of the function that holds this address.
+    pub(crate) fn function_at(&self, address: u64) -> Option<&str> {
+        let index = self.functions.partition_point(|function| function.start <= address).checked_sub(1)?;
+        let function = &self.functions[index];
+        (address < function.end).then_some(&function.name)
+    }
+
+    /// Fills in what the file says. A file that can't be read or isn't ELF leaves the module as it is: `[vdso]` is none.
+    fn read_file(&mut self) {
+        if !Path::new(&self.path).is_absolute() {
+            return;
+        }
+        let Ok(data) = fs::read(&self.path) else { return };
+        let Ok(file) = object::File::parse(&*data) else { return };
+        if let Ok(Some(id)) = file.build_id() {
+            self.build_id = id.iter().map(|byte| format!("{byte:02x}")).collect();
+        }
+        // Mappings begin at whole pages, segments don't: theirs is the executable one that begins in the same page or
+        // before, and no other executable one follows up to there.
+        let executable = |segment: &object::Segment<'_, '_>| segment.permissions().executable();
+        let begins_before = |segment: &object::Segment<'_, '_>| segment.file_range().0 < self.file_offset + PAGE;
+        let Some(segment) = file.segments().filter(executable).filter(begins_before).last() else { return };
+        let linked_at = segment.address().wrapping_add(self.file_offset).wrapping_sub(segment.file_range().0);
+        let slide = self.start.wrapping_sub(linked_at);
+        // Stripped libraries keep the symbols they export.
+        let symbols = file.symbols().chain(file.dynamic_symbols());
+        self.functions = symbols
+            .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.size() > 0)
+            .filter_map(|symbol| {
+                let start = symbol.address().wrapping_add(slide);
+                Some(NamedRange { start, end: start.wrapping_add(symbol.size()), name: symbol.name().ok()?.to_owned() })
+            })
+            .filter(|function| self.contains(function.start))
+            .collect();
+        self.functions.sort_by_key(|function| function.start);
+    }
 }
 
 /// A line such as `55d0c0-55d0f0 r-xp 00001000 08:01 1234   /usr/bin/x`; `None` unless it is executable and has a name.
@@ -42,18 +97,8 @@ fn parse(line: &str) -> Option<Module> {
         end: hex(end)?,
         file_offset: hex(offset)?,
         path: path.trim_end_matches(" (deleted)").to_owned(),
-        build_id: String::new(),
+        ..Module::default()
     })
-}
-
-fn build_id(path: &str) -> Option<String> {
-    if !Path::new(path).is_absolute() {
-        return None;
-    }
-    let data = fs::read(path).ok()?;
-    let file = object::File::parse(&*data).ok()?;
-    let id = file.build_id().ok()??;
-    Some(id.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 #[cfg(test)]
@@ -68,7 +113,7 @@ mod tests {
             end: 0x55d0_c000_3000,
             file_offset: 0x1000,
             path: "/opt/with space/x".to_owned(),
-            build_id: String::new(),
+            ..Module::default()
         };
         assert_eq!(parse(line), Some(expected));
         assert_eq!(parse("7f00-7f10 rw-p 00000000 00:00 0"), None);
@@ -77,10 +122,13 @@ mod tests {
     }
 
     #[test]
-    fn this_program_is_among_them_and_has_a_build_id() {
-        let here = this_program_is_among_them_and_has_a_build_id as *const () as u64;
+    fn this_program_is_among_them_with_build_id_and_functions() {
+        let here = this_program_is_among_them_with_build_id_and_functions as *const () as u64;
         let modules = loaded();
-        let module = modules.iter().find(|m| (m.start..m.end).contains(&here)).expect("own mapping");
-        assert!(module.build_id.len() >= 16, "{module:?}");
+        let module = modules.iter().find(|module| module.contains(here)).expect("own mapping");
+        assert!(module.build_id.len() >= 16, "build id {:?}", module.build_id);
+        let name = module.function_at(here + 1).expect("own function");
+        assert!(name.contains("this_program_is_among_them_with_build_id_and_functions"), "{name}");
+        assert_eq!(module.function_at(module.end), None);
     }
 }

@@ -30,7 +30,7 @@ use crate::{
     sample,
     symbolize::Symbolizer,
     text,
-    thread::{self, exclude_current_thread},
+    thread,
     vars::Vars,
 };
 
@@ -95,15 +95,13 @@ where
     T: IntoResponse,
 {
     let (send, receive) = tokio::sync::oneshot::channel();
-    // Without a name: a named thread allocates before it gets to exclude itself.
-    let spawned = std::thread::Builder::new().spawn(move || {
-        exclude_current_thread();
+    let spawned = thread::spawn_excluded(move || {
         // The caller may have gone away; then nobody wants the result.
         let _ = send.send(work());
     });
     match spawned {
         Err(source) => Error::System { what: "starting a thread", source }.into_response(),
-        Ok(_) => match receive.await {
+        Ok(()) => match receive.await {
             Ok(result) => result.into_response(),
             Err(_) => (StatusCode::INTERNAL_SERVER_ERROR, "the request's work panicked; see the log\n").into_response(),
         },
@@ -115,8 +113,9 @@ async fn no_meaning(sentence: &'static str) -> Response {
 }
 
 fn symbolized(recording: &Recording) -> Profile {
-    let mut symbolizer = Symbolizer::new();
-    let profile = builder::build(recording, &modules::loaded(), &mut |address| symbolizer.frames(address).to_vec());
+    let modules = modules::loaded();
+    let mut symbolizer = Symbolizer::new(&modules);
+    let profile = builder::build(recording, &modules, &mut |address| symbolizer.frames(address).to_vec());
     // Tens of megabytes that nobody needs until the next profile.
     backtrace::clear_symbol_cache();
     profile
@@ -262,7 +261,8 @@ async fn symbol(request: Request) -> Response {
         (None, Err(_)) => return (StatusCode::PAYLOAD_TOO_LARGE, "at most 1 MiB of addresses\n").into_response(),
     };
     blocking(move || {
-        let mut symbolizer = Symbolizer::new();
+        let modules = modules::loaded();
+        let mut symbolizer = Symbolizer::new(&modules);
         let mut text = "num_symbols: 1\n".to_owned();
         for word in asked.split(['+', '&', ' ', '\n']) {
             let Ok(address) = usize::from_str_radix(word.trim().trim_start_matches("0x"), 16) else { continue };

@@ -1,11 +1,8 @@
 //! The debug endpoints on a thread and runtime of their own.
 
-use std::{
-    net::{SocketAddr, TcpListener},
-    thread,
-};
+use std::net::{SocketAddr, TcpListener};
 
-use crate::{error::Error, routes::router, thread::exclude_current_thread};
+use crate::{error::Error, routes::router, thread::spawn_excluded};
 
 /// Where to serve the debug endpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,11 +41,9 @@ pub fn serve(options: Options) -> Result<DebugServer, Error> {
     let addr = listener.local_addr().map_err(listen)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .on_thread_start(exclude_current_thread)
         .build()
         .map_err(Error::Start)?;
     let run = move || {
-        exclude_current_thread();
         runtime.block_on(async {
             let served = match tokio::net::TcpListener::from_std(listener) {
                 Ok(listener) => axum::serve(listener, router()).await,
@@ -59,6 +54,6 @@ pub fn serve(options: Options) -> Result<DebugServer, Error> {
             }
         });
     };
-    thread::Builder::new().name("debug-pprof".to_owned()).spawn(run).map_err(Error::Start)?;
+    spawn_excluded(run).map_err(Error::Start)?;
     Ok(DebugServer { addr })
 }

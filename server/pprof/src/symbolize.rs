@@ -5,6 +5,8 @@
 
 use std::{collections::HashMap, env, ffi::c_void, path::PathBuf};
 
+use crate::modules::Module;
+
 /// A function at a place in its source.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(crate) struct SourceFrame {
@@ -19,25 +21,30 @@ pub(crate) struct SourceFrame {
 }
 
 /// Resolves addresses of this process, each once.
-pub(crate) struct Symbolizer {
+pub(crate) struct Symbolizer<'m> {
+    modules: &'m [Module],
     known: HashMap<usize, Vec<SourceFrame>>,
     working_dir: Option<PathBuf>,
 }
 
-impl Symbolizer {
-    pub(crate) fn new() -> Self {
-        Symbolizer { known: HashMap::new(), working_dir: env::current_dir().ok() }
+impl<'m> Symbolizer<'m> {
+    pub(crate) fn new(modules: &'m [Module]) -> Self {
+        Symbolizer { modules, known: HashMap::new(), working_dir: env::current_dir().ok() }
     }
 
     /// The functions at an address, innermost inlined first; empty when nothing is known of it. The address is of the
     /// instruction itself: for a return address, the byte before.
     pub(crate) fn frames(&mut self, address: usize) -> &[SourceFrame] {
-        let working_dir = &self.working_dir;
-        self.known.entry(address).or_insert_with(|| resolve(address, working_dir.as_ref()))
+        let (modules, working_dir) = (self.modules, self.working_dir.as_ref());
+        self.known.entry(address).or_insert_with(|| {
+            let mut frames = by_debug_info(address, working_dir);
+            name_by_symbol_table(&mut frames, modules, address);
+            frames
+        })
     }
 }
 
-fn resolve(address: usize, working_dir: Option<&PathBuf>) -> Vec<SourceFrame> {
+fn by_debug_info(address: usize, working_dir: Option<&PathBuf>) -> Vec<SourceFrame> {
     let mut frames = Vec::new();
     // `resolve` takes a return address and looks one byte before it.
     backtrace::resolve((address + 1) as *mut c_void, |symbol| {
@@ -51,6 +58,20 @@ fn resolve(address: usize, working_dir: Option<&PathBuf>) -> Vec<SourceFrame> {
         });
     });
     frames
+}
+
+/// Gives the outermost frame, the function that was really called, its full name: with line tables alone the debug info
+/// has only its last part (`poll`), unless it is inlined elsewhere too.
+fn name_by_symbol_table(frames: &mut Vec<SourceFrame>, modules: &[Module], address: usize) {
+    let module = modules.iter().find(|module| module.contains(address as u64));
+    let Some(symbol) = module.and_then(|module| module.function_at(address as u64)) else { return };
+    if frames.is_empty() {
+        frames.push(SourceFrame::default());
+    }
+    if let Some(outermost) = frames.last_mut() {
+        outermost.name = format!("{:#}", rustc_demangle::demangle(symbol));
+        outermost.system_name = symbol.to_owned();
+    }
 }
 
 /// A source path as a reader of another machine wants it: crates by name and version, the standard library by its own
@@ -88,6 +109,7 @@ pub(crate) fn is_allocator_entry(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::modules;
 
     #[test]
     fn paths_are_shortened_to_what_a_reader_knows() {
@@ -104,13 +126,15 @@ mod tests {
     #[test]
     #[inline(never)]
     fn this_function_is_found_by_name_file_and_line() {
-        let mut symbolizer = Symbolizer::new();
+        let modules = modules::loaded();
+        let mut symbolizer = Symbolizer::new(&modules);
         let mut found = Vec::new();
         backtrace::trace(|frame| {
             found.extend_from_slice(symbolizer.frames((frame.ip() as usize).saturating_sub(1)));
             true
         });
-        let own = found.iter().find(|f| f.name.ends_with("this_function_is_found_by_name_file_and_line"));
+        let own = 
+            found.iter().find(|f| f.name.ends_with("symbolize::tests::this_function_is_found_by_name_file_and_line"));
         let own = own.unwrap_or_else(|| panic!("own frame among {found:?}"));
         assert!(own.file.ends_with("src/symbolize.rs"), "{own:?}");
         assert!(own.line > 0, "{own:?}");

@@ -2,6 +2,10 @@
 
 use std::{
     cell::Cell,
+    ffi::c_void,
+    io,
+    mem::MaybeUninit,
+    panic::{self, AssertUnwindSafe},
     ptr,
     sync::atomic::{
         AtomicU8,
@@ -72,6 +76,33 @@ impl Drop for AtEnd {
 /// is not counted as the program's.
 pub fn exclude_current_thread() {
     LOCAL.with(|local| local.class.set(Class::Excluded));
+}
+
+/// Starts a thread that is excluded from its first instruction on. std's threads free and may allocate before they get to
+/// exclude themselves, which would be counted as the program's.
+///
+/// A panic in `work` ends the thread, after its message went to stderr.
+pub(crate) fn spawn_excluded(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    type Work = Box<dyn FnOnce() + Send>;
+    extern "C" fn run(work: *mut c_void) -> *mut c_void {
+        exclude_current_thread();
+        // SAFETY: the pointer is the box that `spawn_excluded` gave up to this thread.
+        let work = unsafe { Box::from_raw(work.cast::<Work>()) };
+        let _ = panic::catch_unwind(AssertUnwindSafe(work));
+        ptr::null_mut()
+    }
+    let work = Box::into_raw(Box::new(Box::new(work) as Work));
+    let mut thread = MaybeUninit::<libc::pthread_t>::uninit();
+    // SAFETY: the arguments are valid, and `run` takes the box over when the thread starts.
+    let error = unsafe { libc::pthread_create(thread.as_mut_ptr(), ptr::null(), run, work.cast()) };
+    if error != 0 {
+        // SAFETY: no thread was started, so the box is still ours.
+        drop(unsafe { Box::from_raw(work) });
+        return Err(io::Error::from_raw_os_error(error));
+    }
+    // SAFETY: the thread was started, and nobody joins it.
+    unsafe { libc::pthread_detach(thread.assume_init()) };
+    Ok(())
 }
 
 /// What the serving threads have allocated since the process began, threads that ended included. `None` when no

@@ -106,13 +106,16 @@ fn sums(profile: &Profile, function: &str) -> Vec<i64> {
 
 /// Has [`THREADS`] threads do [`work`] within a census. Returns what the counters gained, and the census.
 fn run_threads(addr: SocketAddr) -> Result<(Counts, Profile), Box<dyn Error>> {
-    let (ready, done, finish) = (Barrier::new(5), Barrier::new(5), Barrier::new(3));
+    let (ready, go, done, finish) = (Barrier::new(5), Barrier::new(5), Barrier::new(5), Barrier::new(3));
     thread::scope(|scope| {
         for number in 0..THREADS {
-            let (ready, done, finish) = (&ready, &done, &finish);
+            let (ready, go, done, finish) = (&ready, &go, &done, &finish);
             scope.spawn(move || {
                 ready.wait();
+                go.wait();
                 work();
+                // What std does to start and end a thread is not what is counted here.
+                exclude_current_thread();
                 done.wait();
                 if number % 2 == 0 {
                     // Half of the threads have ended when the counters are read, half have not.
@@ -125,8 +128,9 @@ fn run_threads(addr: SocketAddr) -> Result<(Counts, Profile), Box<dyn Error>> {
             get(addr, "/debug/pprof/allocs?seconds=3&rate=1").map_err(|error| error.to_string())
         });
         wait_for_census(addr)?;
-        let before = serving_counts().ok_or("counting")?;
         ready.wait();
+        let before = serving_counts().ok_or("counting")?;
+        go.wait();
         done.wait();
         let after = serving_counts().ok_or("counting")?;
         finish.wait();

@@ -1,0 +1,191 @@
+//! The command line. What clap found goes to `plan` as plain text and numbers.
+
+use std::{io, path::PathBuf, process::ExitCode};
+
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use echo_server::cli::Serve;
+
+/// What was asked for.
+#[derive(Debug)]
+pub(crate) enum Chosen {
+    Run(RunArgs),
+    Serve(Serve),
+    Top(TopArgs),
+    Flamegraph(FlamegraphArgs),
+    Doctor,
+    Completions(Shell),
+}
+
+/// Drives RPC servers with load and says what each request allocates, and where
+///
+/// With nothing running it starts its own Triple, gRPC and raw TCP servers, measures them in turn, round by round, and
+/// prints a table with a row a framework, then the lines of each that allocate most. Results go to stdout, progress to
+/// stderr, and everything into data/, profiles/, flamegraphs/ and logs/ below --out.
+///
+/// Exit codes: 0 done, 1 the measurement failed, 2 wrong usage, 130 interrupted (what had finished is saved).
+#[derive(Debug, Parser)]
+#[command(name = "analyze", version, args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  analyze --scenario 1MiB-100
+  analyze --scenario 128B-50,1MiB-100 --rounds 3 --duration 3s --label before
+  analyze --framework grpc --addr grpc=127.0.0.1:50051 --debug grpc=http://127.0.0.1:6060 --scenario 1KiB-50
+  analyze serve triple          then: curl :8000/debug/pprof/profile?seconds=5 > cpu.pb.gz
+  analyze top cpu.pb.gz";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Measure; the same as giving the flags without a command
+    Run(RunArgs),
+    /// Run an echo server, the same as the program echo-server
+    Serve {
+        #[command(subcommand)]
+        serve: Serve,
+    },
+    /// Print the functions of a profile, as go tool pprof -top does
+    Top(TopArgs),
+    /// Draw a profile as a flamegraph
+    Flamegraph(FlamegraphArgs),
+    /// Say what this machine will do to the numbers
+    Doctor,
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+/// Flags of a measurement.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RunArgs {
+    /// Payload and calls in flight, as 1MiB-100; several with commas. Sizes: bytes, or B, KiB, MiB
+    #[arg(long, value_name = "S,…", value_delimiter = ',', allow_hyphen_values = true)]
+    pub(crate) scenario: Vec<String>,
+    /// Servers to measure: triple, grpc, raw
+    #[arg(long, value_name = "F,…", value_delimiter = ',', default_value = "triple,grpc")]
+    pub(crate) framework: Vec<String>,
+    /// Timed rounds for each scenario and server; figures are medians over them
+    #[arg(long, value_name = "N", default_value = "5", allow_hyphen_values = true)]
+    pub(crate) rounds: String,
+    /// Length of a timed round, as 5s or 500ms
+    #[arg(long, value_name = "TIME", default_value = "5s")]
+    pub(crate) duration: String,
+    /// Load before each timed round, not counted
+    #[arg(long, value_name = "TIME", default_value = "2s")]
+    pub(crate) warmup: String,
+    /// unary, or streaming: open, one message, close
+    #[arg(long, value_name = "MODE", default_value = "unary")]
+    pub(crate) mode: String,
+    /// Connections that the calls in flight are spread over
+    #[arg(long, value_name = "N", default_value = "1", allow_hyphen_values = true)]
+    pub(crate) connections: String,
+    /// Measure a server that is running already, in place of one of our own; needs --debug for what it allocates
+    #[arg(long, value_name = "F=HOST:PORT")]
+    pub(crate) addr: Vec<String>,
+    /// Debug endpoints of a server given with --addr
+    #[arg(long, value_name = "F=URL")]
+    pub(crate) debug: Vec<String>,
+    /// The longest a connection may take
+    #[arg(long, value_name = "TIME", default_value = "5s")]
+    pub(crate) connect_timeout: String,
+    /// The longest a call may take before it counts as failed
+    #[arg(long, value_name = "TIME", default_value = "30s")]
+    pub(crate) request_timeout: String,
+    /// Take no profiles: no allocating lines, no flamegraphs
+    #[arg(long)]
+    pub(crate) no_profiles: bool,
+    /// Name of the run and of its folders [default: the time it starts]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) label: Option<String>,
+    /// Where data/, profiles/, flamegraphs/ and logs/ go
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) out: PathBuf,
+    /// What is printed: table, json, csv or markdown
+    #[arg(long, value_name = "FORM", default_value = "table")]
+    pub(crate) format: Format,
+}
+
+/// What is printed on stdout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Table,
+    Json,
+    Csv,
+    Markdown,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TopArgs {
+    /// A profile: any profile.proto, gzipped or not; ours, Go's or another's
+    pub(crate) file: PathBuf,
+    /// The kind of value, as alloc_objects or cpu [default: the profile's own]
+    #[arg(long = "type", value_name = "KIND")]
+    pub(crate) kind: Option<String>,
+    /// Functions to print; 0 prints all
+    #[arg(short, long, value_name = "N", default_value_t = 20)]
+    pub(crate) number: usize,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FlamegraphArgs {
+    /// A profile: any profile.proto, gzipped or not; ours, Go's or another's
+    pub(crate) file: PathBuf,
+    /// The kind of value, as alloc_space or cpu [default: the profile's own]
+    #[arg(long = "type", value_name = "KIND")]
+    pub(crate) kind: Option<String>,
+    /// Requests the profile covers; figures are then per op
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) ops: Option<u64>,
+    /// The headline [default: the file's name]
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) title: Option<String>,
+    /// Where the SVG goes [default: stdout]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// Reads the command line. `Err` is the exit code after help, version or a usage error was printed.
+pub(crate) fn parse() -> Result<Chosen, ExitCode> {
+    let cli = Cli::try_parse().map_err(|error| echo_server::cli::explain(&error))?;
+    Ok(match cli.command {
+        None => Chosen::Run(cli.run),
+        Some(Command::Run(run)) => Chosen::Run(run),
+        Some(Command::Serve { serve }) => Chosen::Serve(serve),
+        Some(Command::Top(top)) => Chosen::Top(top),
+        Some(Command::Flamegraph(flamegraph)) => Chosen::Flamegraph(flamegraph),
+        Some(Command::Doctor) => Chosen::Doctor,
+        Some(Command::Completions { shell }) => Chosen::Completions(shell),
+    })
+}
+
+/// Prints the completion script of a shell.
+pub(crate) fn print_completions(shell: Shell) {
+    clap_complete::generate(shell, &mut Cli::command(), "analyze", &mut io::stdout());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn flags_without_a_command_are_a_run() {
+        let cli = Cli::try_parse_from(["analyze", "--scenario", "128B-50,1MiB-100", "--rounds", "3"]).expect("a run");
+        assert!(cli.command.is_none());
+        assert_eq!(cli.run.scenario, ["128B-50", "1MiB-100"]);
+        let cli = Cli::try_parse_from(["analyze", "run", "--scenario", "-1"]).expect("a run");
+        assert!(matches!(cli.command, Some(Command::Run(run)) if run.scenario == ["-1"]));
+    }
+}

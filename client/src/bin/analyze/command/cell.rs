@@ -1,0 +1,330 @@
+//! One server in one scenario: connected, measured round by round, profiled, saved.
+
+use std::time::Duration;
+
+use analyze::{
+    load::{CallMode, Driver, Live, LoadError, Wire},
+    measure::{
+        self, AllocsPass, Build, CpuSplit, DebugClient, ServerProcess, Target, allocs_pass, cpu_pass, describe_machine, heap_pass,
+        measure_round,
+        result::{RunMeta, RunResult, RunSample, ServerOrigin},
+    },
+    profile::{self, Flame, Profile},
+    scenario::{Framework, Scenario},
+    store::{Artifact, Store},
+};
+use anyhow::Context;
+use tokio::sync::watch;
+
+use super::servers::{self, HeapProfiler};
+use crate::{
+    plan::{Origin, Plan, Subject, UsageError},
+    progress::Progress,
+};
+
+/// Lines in the table of allocating sites.
+const SITES: usize = 10;
+
+const BUILD: Build = Build {
+    commit: env!("BUILD_COMMIT"),
+    dirty: env!("BUILD_DIRTY"),
+    rustc: env!("BUILD_RUSTC"),
+    crates: env!("BUILD_CRATES"),
+};
+
+/// What a cell is measured with.
+#[derive(Clone, Copy)]
+pub(super) struct Bench<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) store: &'a Store,
+    pub(super) split: Option<&'a CpuSplit>,
+    pub(super) stop: &'a watch::Receiver<bool>,
+}
+
+pub(super) struct Cell {
+    subject: Subject,
+    scenario: Scenario,
+    server: Option<ServerProcess>,
+    /// `None` when the preflight failed: there is nothing to measure.
+    target: Option<Target>,
+    meta: RunMeta,
+    samples: Vec<RunSample>,
+    pub(super) result: RunResult,
+    /// Why the measurement of this cell failed.
+    pub(super) failure: Option<String>,
+}
+
+impl Cell {
+    /// Starts or attaches to the server, connects, and makes the preflight calls.
+    ///
+    /// A server that can't be reached is an error: a usage error when its address was given. A server that answers wrongly
+    /// is a cell with a failure.
+    pub(super) async fn prepare(subject: &Subject, scenario: Scenario, bench: Bench<'_>) -> anyhow::Result<Self> {
+        let Bench { plan, store, split, .. } = bench;
+        let framework = subject.framework;
+        let stem = stem(plan, framework, scenario);
+        let (server, addr, debug) = match &subject.origin {
+            Origin::Attach { addr, debug } => (None, *addr, debug.clone()),
+            Origin::Start => {
+                let log = store.path(Artifact::ServerLog, &stem);
+                let server = servers::start(framework, HeapProfiler::Off, split, log).await?;
+                let (addr, debug) = (server.ready().addr, servers::debug_client(&server)?);
+                (Some(server), addr, debug)
+            }
+        };
+        let mut driver = match Driver::connect(plan.load(framework, addr, scenario)).await {
+            Ok(driver) => driver,
+            Err(error @ (LoadError::Connect { .. } | LoadError::ConnectTimeout { .. })) if server.is_none() => {
+                return Err(UsageError(format!("--addr {framework}={addr}: {error}")).into());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let mut meta = describe(subject, scenario, bench, server.as_ref(), debug.as_ref()).await;
+        meta.environment.server_address = Some(addr.to_string());
+        let (target, failure) = match driver.preflight().await {
+            Ok(wire) => {
+                meta.wire = Some(wire);
+                (Some(Target { driver, debug }), None)
+            }
+            Err(error) => (None, Some(error.to_string())),
+        };
+        meta.warnings.extend(failure.clone());
+        let result = RunResult::derive(meta.clone(), &[]);
+        Ok(Self { subject: subject.clone(), scenario, server, target, meta, samples: Vec::new(), result, failure })
+    }
+
+    fn name(&self) -> String {
+        format!("{} {}", self.scenario, self.subject.framework)
+    }
+
+    /// Measures one round and saves what is known by then. An interrupted round is dropped.
+    pub(super) async fn round(&mut self, round: u32, bench: Bench<'_>, progress: &mut Progress) -> anyhow::Result<()> {
+        let Some(target) = &mut self.target else { return Ok(()) };
+        let Plan { warmup, duration, rounds, .. } = *bench.plan;
+        let what = format!("{} {} round {round}/{rounds}", self.scenario, self.subject.framework);
+        let live = Live::default();
+        let work = measure_round(target, round, (warmup, duration), &live, bench.stop);
+        let sample = progress.during(&what, warmup + duration, Some(&live), work).await;
+        if sample.load.interrupted {
+            return Ok(());
+        }
+        let died = if sample.load.ok == 0 {
+            let most = sample.load.errors.first().map(|error| format!(": {}", error.message)).unwrap_or_default();
+            Some(format!("no call of round {round} succeeded{most}"))
+        } else if sample.load.window < duration * 9 / 10 {
+            Some(format!("round {round} ended early: every connection to the server was lost"))
+        } else if target.debug.is_some() && sample.server.is_none() {
+            Some(format!("the server's counters could not be read in round {round}"))
+        } else {
+            None
+        };
+        let qps = sample.load.qps().unwrap_or(0.0);
+        progress.finished(&format!("{what}: {} replies/s", analyze::units::thousands(qps as u64)));
+        self.samples.push(sample);
+        if let Some(died) = died {
+            self.meta.warnings.push(died.clone());
+            self.failure = Some(died);
+        }
+        self.result = RunResult::derive(self.meta.clone(), &self.samples);
+        self.save(bench.store)
+    }
+
+    /// Saves the result as it is.
+    pub(super) fn save(&mut self, store: &Store) -> anyhow::Result<()> {
+        if self.server.is_some() || matches!(self.subject.origin, Origin::Start) {
+            store.enter(Artifact::ServerLog, &mut self.result);
+        }
+        store.save(&self.result)?;
+        Ok(())
+    }
+
+    /// Closes the connections and stops the server of the timed rounds, if it was started for them.
+    pub(super) async fn stop_server(&mut self) {
+        self.target = None;
+        if let Some(server) = self.server.take() {
+            server.stop().await;
+        }
+    }
+
+    /// Whether profiles are to be taken.
+    pub(super) fn wants_profiles(&self) -> bool {
+        self.subject.profiled && self.failure.is_none() && !self.samples.is_empty()
+    }
+
+    /// Takes the profiles, of a fresh server where we start it, and saves them with the pictures made of them. What fails
+    /// is a warning: the rounds stand without it.
+    pub(super) async fn profiles(&mut self, bench: Bench<'_>, progress: &mut Progress) -> anyhow::Result<()> {
+        let (server, addr, debug) = match &self.subject.origin {
+            Origin::Attach { addr, debug } => (None, *addr, debug.clone()),
+            Origin::Start => {
+                let log = bench.store.path(Artifact::ServerLog, &self.result.file_stem());
+                let server = servers::start(self.subject.framework, HeapProfiler::On, bench.split, log).await?;
+                let (addr, debug) = (server.ready().addr, servers::debug_client(&server)?);
+                (Some(server), addr, debug)
+            }
+        };
+        if let Some(debug) = debug {
+            let spec = bench.plan.load(self.subject.framework, addr, self.scenario);
+            let mut driver = Driver::connect(spec).await.with_context(|| format!("profiling {}", self.name()))?;
+            self.passes(&mut driver, &debug, bench, progress).await?;
+        } else {
+            self.warn("no profiles were taken: the server's debug endpoints are not known (--debug)".to_owned());
+        }
+        if let Some(server) = server {
+            server.stop().await;
+        }
+        self.save(bench.store)
+    }
+
+    async fn passes(
+        &mut self,
+        driver: &mut Driver,
+        debug: &DebugClient,
+        bench: Bench<'_>,
+        progress: &mut Progress,
+    ) -> anyhow::Result<()> {
+        let (stop, seconds) = (bench.stop, bench.plan.pass_seconds());
+        let name = self.name();
+        let length = pass_length(bench.plan);
+        let cpu = progress.during(&format!("{name} CPU profile"), length, None, cpu_pass(driver, debug, seconds, stop)).await;
+        if *stop.borrow() {
+            return Ok(());
+        }
+        match cpu {
+            Ok(profile) => self.keep_cpu(bench.store, &profile)?,
+            Err(error) => self.warn(format!("no CPU profile: {error}")),
+        }
+        let window = Duration::from_secs(seconds);
+        let work = allocs_pass(driver, debug, window, stop);
+        let allocs = progress.during(&format!("{name} allocations"), length, None, work).await;
+        if *stop.borrow() {
+            return Ok(());
+        }
+        match allocs {
+            Ok(pass) => self.keep_allocs(bench.store, &pass)?,
+            Err(error) => self.warn(format!("no allocation profile: {error}")),
+        }
+        let heap = progress.during(&format!("{name} heap profile"), Duration::from_secs(1), None, heap_pass(driver, debug, stop));
+        match heap.await {
+            Ok(profile) => {
+                bench.store.keep(Artifact::HeapProfile, &mut self.result, &profile)?;
+            }
+            Err(error) => self.warn(format!("no heap profile: {error}")),
+        }
+        Ok(())
+    }
+
+    fn keep_cpu(&mut self, store: &Store, bytes: &[u8]) -> anyhow::Result<()> {
+        store.keep(Artifact::CpuProfile, &mut self.result, bytes)?;
+        match Profile::decode(bytes) {
+            Ok(profile) => self.picture(store, Artifact::CpuFlamegraph, &profile, "cpu", None),
+            Err(error) => {
+                self.warn(format!("the CPU profile can't be read: {error}"));
+                Ok(())
+            }
+        }
+    }
+
+    fn keep_allocs(&mut self, store: &Store, pass: &AllocsPass) -> anyhow::Result<()> {
+        store.keep(Artifact::AllocsProfile, &mut self.result, &pass.profile)?;
+        if !pass.exact {
+            self.warn("the allocation profile is sampled or cut, not exact: sites and flamegraphs are estimates".to_owned());
+        }
+        let profile = match Profile::decode(&pass.profile) {
+            Ok(profile) => profile,
+            Err(error) => {
+                self.warn(format!("the allocation profile can't be read: {error}"));
+                return Ok(());
+            }
+        };
+        match profile::sites(&profile, pass.ops, SITES) {
+            Ok(sites) => self.result.set_sites(sites),
+            Err(error) => self.warn(format!("no table of sites: {error}")),
+        }
+        self.picture(store, Artifact::AllocSpaceFlamegraph, &profile, "alloc_space", Some(pass.ops))?;
+        self.picture(store, Artifact::AllocObjectsFlamegraph, &profile, "alloc_objects", Some(pass.ops))
+    }
+
+    fn picture(
+        &mut self,
+        store: &Store,
+        artifact: Artifact,
+        profile: &Profile,
+        kind: &str,
+        ops: Option<u64>,
+    ) -> anyhow::Result<()> {
+        match profile::flamegraph(profile, &Flame { title: &self.name(), kind: Some(kind), ops }) {
+            Ok(svg) => {
+                store.keep(artifact, &mut self.result, svg.as_bytes())?;
+            }
+            Err(error) => self.warn(format!("no {kind} flamegraph: {error}")),
+        }
+        Ok(())
+    }
+
+    fn warn(&mut self, warning: String) {
+        self.result.warnings.push(warning);
+    }
+}
+
+/// How long a profile pass is planned to take, with its warm-up and margins.
+pub(super) fn pass_length(plan: &Plan) -> Duration {
+    Duration::from_secs(plan.pass_seconds() + 2)
+}
+
+fn stem(plan: &Plan, framework: Framework, scenario: Scenario) -> String {
+    RunResult::derive(meta(plan, framework, scenario), &[]).file_stem()
+}
+
+fn meta(plan: &Plan, framework: Framework, scenario: Scenario) -> RunMeta {
+    RunMeta {
+        label: plan.label.to_string(),
+        scenario: scenario.to_string(),
+        framework: framework.to_string(),
+        payload_size: scenario.payload,
+        serialization: if framework == Framework::Raw { "none" } else { "protobuf" }.to_owned(),
+        compression: "none".to_owned(),
+        concurrency: scenario.concurrency,
+        call_mode: match plan.mode {
+            CallMode::Unary => "unary",
+            CallMode::Streaming => "streaming",
+        }
+        .to_owned(),
+        started: plan.started,
+        rounds: plan.rounds,
+        wire: None::<Wire>,
+        environment: describe_machine(&BUILD),
+        warnings: Vec::new(),
+    }
+}
+
+/// What is known of a cell before its first call.
+async fn describe(
+    subject: &Subject,
+    scenario: Scenario,
+    bench: Bench<'_>,
+    server: Option<&ServerProcess>,
+    debug: Option<&DebugClient>,
+) -> RunMeta {
+    let mut meta = meta(bench.plan, subject.framework, scenario);
+    let environment = &mut meta.environment;
+    environment.server = if server.is_some() { ServerOrigin::Started } else { ServerOrigin::Attached };
+    environment.server_cpus = server.map(|server| server.ready().cpus.clone());
+    environment.client_cpus = measure::bound_cpus().ok();
+    environment.round_duration_ms = Some(bench.plan.duration.as_millis() as u64);
+    environment.warmup_ms = Some(bench.plan.warmup.as_millis() as u64);
+    if let Some(debug) = debug {
+        match debug.cmdline().await {
+            Ok(cmdline) => environment.server_cmdline = cmdline,
+            Err(error) => meta.warnings.push(format!("the server's debug endpoints can't be read: {error}")),
+        }
+        if let Some((version, settings)) = debug.jemalloc().await {
+            meta.environment.allocator = Some(format!("jemalloc {version}"));
+            meta.environment.allocator_settings = Some(settings);
+        }
+    }
+    if subject.framework != Framework::Raw && server.is_some() && bench.split.is_none() {
+        meta.warnings.push("server and load generator share their CPUs: each is measured with the other in its way".to_owned());
+    }
+    meta
+}

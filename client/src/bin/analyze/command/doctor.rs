@@ -1,0 +1,223 @@
+//! `analyze doctor`: what this machine will do to the numbers.
+
+use std::{fs, process::Command, process::ExitCode};
+
+use analyze::measure::bound_cpus;
+
+use crate::terminal;
+
+/// How a finding bears on a measurement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Grade {
+    Good,
+    /// Worth knowing when reading figures.
+    Note,
+    /// Figures will suffer.
+    Bad,
+}
+
+#[derive(Debug)]
+struct Finding {
+    grade: Grade,
+    what: &'static str,
+    is: String,
+    /// What follows from it, or what to do.
+    so: &'static str,
+}
+
+/// Examines the machine and prints a line a finding. Succeeds whatever it finds: findings are advice.
+pub(super) fn doctor() -> anyhow::Result<ExitCode> {
+    terminal::print(&text(&findings()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn findings() -> Vec<Finding> {
+    let cpuinfo = read("/proc/cpuinfo");
+    let checks = [
+        cpus(),
+        load(&read("/proc/loadavg")),
+        virtual_machine(&cpuinfo),
+        governor(&read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
+        boost(&read("/sys/devices/system/cpu/cpufreq/boost"), &read("/sys/devices/system/cpu/intel_pstate/no_turbo")),
+        siblings(&read("/sys/devices/system/cpu/smt/active")),
+        open_files(),
+        swap(&read("/proc/swaps")),
+        huge_pages(&read("/sys/kernel/mm/transparent_hugepage/enabled")),
+        perf(&read("/proc/sys/kernel/perf_event_paranoid")),
+        debug_build(),
+    ];
+    let toolchains = [
+        ("go", "version", "Go servers, and go tool pprof for profiles"),
+        ("java", "-version", "Java servers"),
+        ("node", "--version", "Node.js servers"),
+        ("python3", "--version", "Python servers"),
+    ];
+    checks.into_iter().flatten().chain(toolchains.map(|(program, flag, what_for)| toolchain(program, flag, what_for))).collect()
+}
+
+fn text(findings: &[Finding]) -> String {
+    let width = findings.iter().map(|finding| finding.what.len()).max().unwrap_or(0);
+    let line = |finding: &Finding| {
+        let grade = match finding.grade {
+            Grade::Good => "ok  ",
+            Grade::Note => "note",
+            Grade::Bad => "BAD ",
+        };
+        let so = if finding.so.is_empty() { String::new() } else { format!(": {}", finding.so) };
+        format!("{grade}  {:width$}  {}{so}\n", finding.what, finding.is)
+    };
+    findings.iter().map(line).collect()
+}
+
+/// A file of the kernel's; empty when this kernel doesn't have it.
+fn read(path: &str) -> String {
+    fs::read_to_string(path).map(|text| text.trim().to_owned()).unwrap_or_default()
+}
+
+fn finding(grade: Grade, what: &'static str, is: impl Into<String>, so: &'static str) -> Option<Finding> {
+    Some(Finding { grade, what, is: is.into(), so })
+}
+
+fn cpus() -> Option<Finding> {
+    match bound_cpus() {
+        Err(error) => finding(Grade::Bad, "CPUs", format!("unknown: {error}"), "server and client can't be bound apart"),
+        Ok(cpus) if cpus.len() < 2 => {
+            finding(Grade::Bad, "CPUs", "one", "server and client share it: compare allocations, not QPS or latency")
+        }
+        Ok(cpus) if cpus.len() < 4 => finding(
+            Grade::Note,
+            "CPUs",
+            cpus.len().to_string(),
+            "the client has as many as the server: a fast server may be limited by it, which results then say",
+        ),
+        Ok(cpus) => finding(Grade::Good, "CPUs", cpus.len().to_string(), ""),
+    }
+}
+
+fn load(loadavg: &str) -> Option<Finding> {
+    let one_minute: f64 = loadavg.split(' ').next()?.parse().ok()?;
+    if one_minute > 0.5 {
+        finding(Grade::Bad, "load", format!("{one_minute} over the last minute"), "something else runs: wait for it to end")
+    } else {
+        finding(Grade::Good, "load", format!("{one_minute} over the last minute"), "")
+    }
+}
+
+fn virtual_machine(cpuinfo: &str) -> Option<Finding> {
+    let flags = cpuinfo.lines().find(|line| line.starts_with("flags"))?;
+    if flags.split_ascii_whitespace().any(|flag| flag == "hypervisor") {
+        finding(Grade::Note, "machine", "virtual", "neighbours take CPU time unseen: compare interleaved, many short rounds")
+    } else {
+        finding(Grade::Good, "machine", "bare metal", "")
+    }
+}
+
+fn governor(governor: &str) -> Option<Finding> {
+    match governor {
+        "" => None,
+        "performance" => finding(Grade::Good, "governor", governor, ""),
+        _ => finding(Grade::Bad, "governor", governor, "clocks change with load: cpupower frequency-set -g performance"),
+    }
+}
+
+fn boost(boost: &str, no_turbo: &str) -> Option<Finding> {
+    match (boost, no_turbo) {
+        ("1", _) | (_, "0") => finding(Grade::Note, "boost", "on", "clocks depend on temperature and on how many cores are busy"),
+        ("0", _) | (_, "1") => finding(Grade::Good, "boost", "off", ""),
+        _ => None,
+    }
+}
+
+fn siblings(active: &str) -> Option<Finding> {
+    match active {
+        "1" => finding(Grade::Note, "SMT", "on", "two CPUs may be one core: the halves of a core slow each other down"),
+        "0" => finding(Grade::Good, "SMT", "off", ""),
+        _ => None,
+    }
+}
+
+fn open_files() -> Option<Finding> {
+    let limits = read("/proc/self/limits");
+    let line = limits.lines().find(|line| line.starts_with("Max open files"))?;
+    let soft: u64 = line.split_ascii_whitespace().nth(3)?.parse().unwrap_or(u64::MAX);
+    if soft < 4096 {
+        finding(Grade::Note, "open files", soft.to_string(), "--connections beyond it fail: ulimit -n 65536")
+    } else {
+        finding(Grade::Good, "open files", soft.to_string(), "")
+    }
+}
+
+fn swap(swaps: &str) -> Option<Finding> {
+    if swaps.lines().count() > 1 {
+        finding(Grade::Note, "swap", "on", "a server that is paged out shows in latency, not in allocations")
+    } else {
+        finding(Grade::Good, "swap", "off", "")
+    }
+}
+
+fn huge_pages(enabled: &str) -> Option<Finding> {
+    if enabled.contains("[always]") {
+        finding(Grade::Note, "huge pages", "always", "resident memory is counted in steps of 2 MiB")
+    } else {
+        finding(Grade::Good, "huge pages", enabled.split(['[', ']']).nth(1)?.to_owned(), "")
+    }
+}
+
+fn perf(paranoid: &str) -> Option<Finding> {
+    let level: i32 = paranoid.parse().ok()?;
+    if level > 2 {
+        finding(Grade::Note, "perf", format!("perf_event_paranoid {level}"), "our profiles don't need it; perf itself does")
+    } else {
+        finding(Grade::Good, "perf", format!("perf_event_paranoid {level}"), "")
+    }
+}
+
+fn debug_build() -> Option<Finding> {
+    if cfg!(debug_assertions) {
+        finding(Grade::Bad, "build", "debug", "its servers are many times slower: cargo run --release")
+    } else {
+        finding(Grade::Good, "build", "release", "")
+    }
+}
+
+fn toolchain(program: &'static str, flag: &str, what_for: &'static str) -> Finding {
+    match Command::new(program).arg(flag).output() {
+        Err(_) => Finding { grade: Grade::Note, what: program, is: "missing".to_owned(), so: what_for },
+        Ok(output) => {
+            // Java says it on stderr.
+            let said = if output.stdout.is_empty() { output.stderr } else { output.stdout };
+            let is = String::from_utf8_lossy(&said).lines().next().unwrap_or_default().to_owned();
+            Finding { grade: Grade::Good, what: program, is, so: "" }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grade(finding: Option<Finding>) -> Option<Grade> {
+        finding.map(|finding| finding.grade)
+    }
+
+    #[test]
+    fn what_the_kernel_says_is_graded() {
+        assert_eq!(grade(load("3.10 1.00 0.50 1/200 4242")), Some(Grade::Bad));
+        assert_eq!(grade(load("0.01 0.05 0.10 1/200 4242")), Some(Grade::Good));
+        assert_eq!(grade(governor("powersave")), Some(Grade::Bad));
+        assert_eq!(grade(governor("")), None);
+        assert_eq!(grade(virtual_machine("flags\t: fpu hypervisor sse")), Some(Grade::Note));
+        assert_eq!(grade(boost("", "0")), Some(Grade::Note));
+        assert_eq!(grade(boost("", "")), None);
+        assert_eq!(grade(swap("Filename Type\n/swap file")), Some(Grade::Note));
+        assert_eq!(grade(huge_pages("[always] madvise never")), Some(Grade::Note));
+        assert_eq!(grade(huge_pages("always [madvise] never")), Some(Grade::Good));
+        assert_eq!(grade(perf("3")), Some(Grade::Note));
+    }
+
+    #[test]
+    fn findings_are_lines_of_columns() {
+        let findings = [finding(Grade::Good, "CPUs", "8", ""), finding(Grade::Bad, "load", "3", "wait")];
+        assert_eq!(text(&findings.into_iter().flatten().collect::<Vec<_>>()), "ok    CPUs  8\nBAD   load  3: wait\n");
+    }
+}

@@ -1,0 +1,186 @@
+//! A server as a child process: started, awaited by its ready line, drained, and never left behind.
+
+use std::{
+    fs::File,
+    io,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::Duration,
+};
+
+use serde::Deserialize;
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    process::{Child, Command},
+    time::timeout,
+};
+
+/// From its start to its ready line.
+const START_TIME: Duration = Duration::from_secs(20);
+/// From the signal to drain to its end; our servers drain for at most 10 s.
+const STOP_TIME: Duration = Duration::from_secs(15);
+
+/// What to start.
+#[derive(Debug, Clone)]
+pub struct ServerStart {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Variables added to its environment.
+    pub env: Vec<(String, String)>,
+    /// Where its stderr goes, appended.
+    pub log: PathBuf,
+}
+
+/// The line with which a server says that it can be reached.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct ServerReady {
+    /// Must be true.
+    pub ready: bool,
+    /// Where it serves.
+    pub addr: SocketAddr,
+    /// Its debug endpoints, `http://HOST:PORT`.
+    pub debug_addr: Option<String>,
+    /// Its process.
+    pub pid: u32,
+    /// The CPUs it is bound to.
+    #[serde(default)]
+    pub cpus: Vec<u32>,
+}
+
+/// Why there is no server.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    /// Its log can't be written.
+    #[error("server log {}: {source}", path.display())]
+    Log {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It can't be started.
+    #[error("starting {}: {source}", program.display())]
+    Start {
+        /// The program.
+        program: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It did not say that it is ready.
+    #[error("the server {problem}; its log is {}", log.display())]
+    NotReady {
+        /// What it did instead.
+        problem: String,
+        /// Its log.
+        log: PathBuf,
+    },
+}
+
+/// A running server. Dropped, it is killed; [`stop`](Self::stop) lets it drain.
+#[derive(Debug)]
+pub struct ServerProcess {
+    child: Child,
+    ready: ServerReady,
+}
+
+impl ServerProcess {
+    /// Starts a server and waits for its ready line, at most 20 s.
+    ///
+    /// # Errors
+    /// [`ServerError`]; no process is left then.
+    pub async fn start(start: &ServerStart) -> Result<Self, ServerError> {
+        let log = open_log(&start.log)?;
+        let mut child = Command::new(&start.program)
+            .args(&start.args)
+            .envs(start.env.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(log)
+            // Ctrl-C is for the load generator, which then stops the server: it must not drain under a round.
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|source| ServerError::Start { program: start.program.clone(), source })?;
+        let not_ready = |problem| ServerError::NotReady { problem, log: start.log.clone() };
+        let mut line = String::new();
+        let Some(stdout) = child.stdout.take() else {
+            return Err(not_ready("has no stdout".to_owned()));
+        };
+        match timeout(START_TIME, BufReader::new(stdout).read_line(&mut line)).await {
+            Err(_) => return Err(not_ready(format!("said nothing for {} s", START_TIME.as_secs()))),
+            Ok(Err(error)) => return Err(not_ready(format!("could not be heard: {error}"))),
+            Ok(Ok(0)) => return Err(not_ready(format!("ended before it was ready{}", exit_status(&mut child).await))),
+            Ok(Ok(_)) => {}
+        }
+        match serde_json::from_str::<ServerReady>(&line) {
+            Ok(ready) if ready.ready => Ok(Self { child, ready }),
+            _ => Err(not_ready(format!("said {:?} in place of its ready line", line.trim_end()))),
+        }
+    }
+
+    /// What it said of itself.
+    pub fn ready(&self) -> &ServerReady {
+        &self.ready
+    }
+
+    /// Lets it drain and waits for its end; after 15 s it is killed.
+    pub async fn stop(mut self) {
+        let Some(pid) = self.child.id() else { return };
+        // SAFETY: sends a signal to the child, which has not been waited for, so the id is still its own.
+        unsafe { libc::kill(pid as libc::pid_t, libc::SIGTERM) };
+        if timeout(STOP_TIME, self.child.wait()).await.is_err() {
+            // It may have ended just now; then there is nothing to kill.
+            let _ = self.child.kill().await;
+        }
+    }
+}
+
+async fn exit_status(child: &mut Child) -> String {
+    match timeout(Duration::from_secs(1), child.wait()).await {
+        Ok(Ok(status)) => format!(" with {status}"),
+        _ => String::new(),
+    }
+}
+
+fn open_log(path: &Path) -> Result<File, ServerError> {
+    let open = File::options().create(true).append(true).open(path);
+    open.map_err(|source| ServerError::Log { path: path.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str, log: &Path) -> ServerStart {
+        ServerStart {
+            program: "/bin/sh".into(),
+            args: vec!["-c".to_owned(), script.to_owned()],
+            env: Vec::new(),
+            log: log.to_owned(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_server_is_ready_when_it_says_so_and_ends_when_told() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let script = r#"echo '{"ready":true,"addr":"127.0.0.1:1","debug_addr":null,"pid":7,"cpus":[0]}'; exec sleep 100"#;
+        let server = ServerProcess::start(&shell(script, &dir.path().join("log"))).await.expect("ready");
+        assert_eq!(server.ready().pid, 7);
+        server.stop().await;
+    }
+
+    #[tokio::test]
+    async fn a_server_that_ends_or_babbles_is_an_error_that_names_its_log() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let log = dir.path().join("server.log");
+        let ended = ServerProcess::start(&shell("echo oh >&2; exit 3", &log)).await.expect_err("ended");
+        assert!(ended.to_string().contains("ended before it was ready with exit status: 3"), "{ended}");
+        assert!(ended.to_string().contains("server.log"), "{ended}");
+        assert_eq!(std::fs::read_to_string(&log).expect("log"), "oh\n");
+        let babbles = ServerProcess::start(&shell("echo hello; sleep 5", &log)).await.expect_err("babbles");
+        assert!(babbles.to_string().contains("said \"hello\""), "{babbles}");
+    }
+}
