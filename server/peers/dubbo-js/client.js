@@ -1,7 +1,8 @@
-// dubbo-js, as its users call it, against one of our servers: `node client.js triple|triple-gzip|grpc HOST:PORT`.
+// dubbo-js, as its users call it, against one of our servers: `node client.js triple|triple-gzip|grpc HOST:PORT [1.1|2]`.
 //
 // Against a Triple server it speaks Triple's own unary mode over HTTP/1.1 and HTTP/2, with protobuf and JSON bodies, and
-// gRPC mode; against a gRPC server gRPC mode alone. One JSON line a check, as pychecks.py has it.
+// gRPC mode; against a gRPC server gRPC mode alone; with an HTTP version only what goes over that one. One JSON line a check,
+// as pychecks.py has it.
 import { Code, DubboError, createPromiseClient } from "@apachedubbo/dubbo";
 import { compressionGzip, createDubboTransport, createGrpcTransport } from "@apachedubbo/dubbo-node";
 import { createHash } from "node:crypto";
@@ -130,7 +131,7 @@ async function streamChecks(label, make) {
   await check(`${label}: deadline of an idle stream`, () => deadlineOfAnIdleStream(client));
 }
 
-const [server, addr] = process.argv.slice(2);
+const [server, addr, only] = process.argv.slice(2);
 const gzips = server === "triple-gzip";
 // tonic as it comes: no gzip unless it is switched on, OUT_OF_RANGE for oversize, and a deadline only until a reply begins.
 const tonic = server === "grpc";
@@ -139,24 +140,34 @@ const nodeOptions = { maxSessionMemory: 64 };
 const transport = (create, fixed) => (options) =>
   createPromiseClient(BenchmarkService, create({ baseUrl: `http://${addr}`, nodeOptions, ...fixed, ...options }));
 
-const grpc = transport(createGrpcTransport, { httpVersion: "2" });
-await unaryChecks("gRPC proto", grpc, "grpc-encoding");
-await streamChecks("gRPC proto", grpc);
-if (!tonic) {
-  for (const httpVersion of ["1.1", "2"]) {
-    for (const [body, useBinaryFormat] of [["proto", true], ["JSON", false]]) {
-      const make = transport(createDubboTransport, { httpVersion, useBinaryFormat });
-      await unaryChecks(`HTTP/${httpVersion} ${body}`, make, "content-encoding");
-    }
+async function grpcChecks(label, useBinaryFormat) {
+  const make = transport(createGrpcTransport, { httpVersion: "2", useBinaryFormat });
+  await unaryChecks(label, make, "grpc-encoding");
+  await streamChecks(label, make);
+}
+
+async function tripleChecks(httpVersion) {
+  for (const [body, useBinaryFormat] of [["proto", true], ["JSON", false]]) {
+    const make = transport(createDubboTransport, { httpVersion, useBinaryFormat });
+    await unaryChecks(`HTTP/${httpVersion} ${body}`, make, "content-encoding");
   }
-  const json = transport(createGrpcTransport, { httpVersion: "2", useBinaryFormat: false });
-  await unaryChecks("gRPC JSON", json, "grpc-encoding");
-  await streamChecks("gRPC JSON", json);
-  // Its own streaming, application/connect+proto, is none of Triple's: 415, as dubbo-go answers,
-  // and INTERNAL to this client.
+}
+
+async function connectIsRefused() {
+  // Its own streaming, application/connect+proto, is none of Triple's: 415, as dubbo-go answers, and INTERNAL to this client.
   const connect = transport(createDubboTransport, { httpVersion: "2" })({});
   await check("HTTP/2: a stream as connect+proto is refused", () =>
     expectCode(Code.Internal, () => streamWriteAllFirst(connect, [128])));
+}
+
+if (only !== "2" && !tonic) await tripleChecks("1.1");
+if (only !== "1.1") {
+  await grpcChecks("gRPC proto", true);
+  if (!tonic) {
+    await grpcChecks("gRPC JSON", false);
+    await tripleChecks("2");
+    await connectIsRefused();
+  }
 }
 console.log(JSON.stringify({ done: count }));
 process.exit(0); // idle sessions would keep it

@@ -68,26 +68,34 @@ class Client:
         call = self.channel.unary_unary(path, lambda m: m, lambda m: m)
         return call(message, timeout=TIMEOUT, **options)
 
+    def gzip_bomb(self):
+        zeros = benchmark_pb2.BenchmarkRequest(payload=bytes(OVERSIZE)).SerializeToString()
+        too_much = grpc.StatusCode.RESOURCE_EXHAUSTED
+        expect_status(too_much, self.raw_unary, SERVICE + "UnaryCall", zeros, compression=GZIP)
 
-def expect_status(code, call):
+    def folded_method(self):
+        sent = benchmark_pb2.BenchmarkRequest(payload=payload(128)).SerializeToString()
+        expect_echo(sent, self.raw_unary(SERVICE + "unaryCall", sent))
+
+    def health(self):
+        stub = health_pb2_grpc.HealthStub(self.channel)
+        request = health_pb2.HealthCheckRequest(service="")
+        statuses = [stub.Check(request, timeout=TIMEOUT).status]
+        watch = stub.Watch(request, timeout=TIMEOUT)
+        statuses.append(next(watch).status)
+        watch.cancel()
+        if statuses != [health_pb2.HealthCheckResponse.SERVING] * 2:
+            raise AssertionError(f"Check and Watch said {statuses}")
+
+
+def expect_status(code, call, *args, **options):
     try:
-        call()
+        call(*args, **options)
     except grpc.RpcError as error:
         if error.code() != code:
             raise AssertionError(f"expected {code.name}, got {error.code().name}: {error.details()}") from None
     else:
         raise AssertionError(f"expected {code.name}, the call succeeded")
-
-
-def health(client):
-    stub = health_pb2_grpc.HealthStub(client.channel)
-    request = health_pb2.HealthCheckRequest(service="")
-    statuses = [stub.Check(request, timeout=TIMEOUT).status]
-    watch = stub.Watch(request, timeout=TIMEOUT)
-    statuses.append(next(watch).status)
-    watch.cancel()
-    if statuses != [health_pb2.HealthCheckResponse.SERVING] * 2:
-        raise AssertionError(f"Check and Watch said {statuses}")
 
 
 def main():
@@ -99,35 +107,30 @@ def main():
     oversize = grpc.StatusCode.OUT_OF_RANGE if tonic else grpc.StatusCode.RESOURCE_EXHAUSTED
 
     for name, size in SIZES.items():
-        checks.run(f"unary {name}", lambda size=size: client.unary(size))
-    checks.run("300 unary calls at once", lambda: client.unary_at_once(300))
-    checks.run("stream, all written first", lambda: client.stream_write_all_first(list(SIZES.values())))
-    checks.run("stream, in turn", lambda: client.stream_in_turn(list(SIZES.values()) * 3))
-    checks.run("stream of one", lambda: client.stream_write_all_first([128]))
-    checks.run("unknown method", lambda: expect_status(unimplemented, lambda: client.raw_unary(SERVICE + "NoSuchCall")))
-    checks.run("unknown service", lambda: expect_status(unimplemented, lambda: client.raw_unary("/no.Such/UnaryCall")))
-    checks.run("oversize", lambda: expect_status(oversize, lambda: client.unary(OVERSIZE)))
-    checks.run("oversize in a stream", lambda: expect_status(oversize, lambda: client.stream_write_all_first([OVERSIZE])))
+        checks.run(f"unary {name}", client.unary, size)
+    checks.run("300 unary calls at once", client.unary_at_once, 300)
+    checks.run("stream, all written first", client.stream_write_all_first, SIZES.values())
+    checks.run("stream, in turn", client.stream_in_turn, list(SIZES.values()) * 3)
+    checks.run("stream of one", client.stream_write_all_first, [128])
+    checks.run("unknown method", expect_status, unimplemented, client.raw_unary, SERVICE + "NoSuchCall")
+    checks.run("unknown service", expect_status, unimplemented, client.raw_unary, "/no.Such/UnaryCall")
+    checks.run("oversize", expect_status, oversize, client.unary, OVERSIZE)
+    checks.run("oversize in a stream", expect_status, oversize, client.stream_write_all_first, [OVERSIZE])
     if tonic:
-        gzipped = lambda: client.unary(128, compression=GZIP)
-        checks.run("request gzipped is refused", lambda: expect_status(unimplemented, gzipped))
+        checks.run("request gzipped is refused", expect_status, unimplemented, client.unary, 128, compression=GZIP)
     else:
         triple_only(checks, client)
-    checks.run("unary on the same channel after the refusals", lambda: client.unary(16 * KIB))
+    checks.run("unary on the same channel after the refusals", client.unary, 16 * KIB)
     checks.close()
 
 
 def triple_only(checks, client):
     for name, size in SIZES.items():
-        checks.run(f"unary {name}, request gzipped", lambda size=size: client.unary(size, compression=GZIP))
-    checks.run("stream gzipped", lambda: client.stream_write_all_first([0, 128, MIB], compression=GZIP))
-    zeros = benchmark_pb2.BenchmarkRequest(payload=bytes(OVERSIZE)).SerializeToString()
-    bomb = lambda: client.raw_unary(SERVICE + "UnaryCall", zeros, compression=GZIP)
-    checks.run("oversize only once decompressed", lambda: expect_status(grpc.StatusCode.RESOURCE_EXHAUSTED, bomb))
-    checks.run("health Check and Watch", lambda: health(client))
-    sent = benchmark_pb2.BenchmarkRequest(payload=payload(128)).SerializeToString()
-    folded = lambda: expect_echo(sent, client.raw_unary(SERVICE + "unaryCall", sent))
-    checks.run("method with its first letter folded", folded)
+        checks.run(f"unary {name}, request gzipped", client.unary, size, compression=GZIP)
+    checks.run("stream gzipped", client.stream_write_all_first, [0, 128, MIB], compression=GZIP)
+    checks.run("oversize only once decompressed", client.gzip_bomb)
+    checks.run("health Check and Watch", client.health)
+    checks.run("method with its first letter folded", client.folded_method)
 
 
 main()
