@@ -14,6 +14,7 @@ debug_pprof::jemalloc_conf!(c"prof:true,prof_active:true,lg_prof_sample:19,prof_
 
 #[derive(Debug, Parser)]
 #[command(name = "echo-server", version, about = "Instrumented echo servers with Go-compatible debug endpoints")]
+#[command(subcommand_value_name = "triple|grpc|raw", arg_required_else_help = false)]
 struct Cli {
     #[command(subcommand)]
     serve: Serve,

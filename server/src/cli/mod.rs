@@ -7,7 +7,6 @@ mod signals;
 mod usage;
 
 use std::{
-    fmt::Display,
     future::Future,
     io::{self, IsTerminal},
     net::SocketAddr,
@@ -25,10 +24,12 @@ pub use usage::explain;
 use crate::{ServeError, grpc, raw, triple};
 use signals::StopSignals;
 
-/// The runtime could not do what it was asked to.
+/// Exit code of what failed at run time.
 const FAILURE: u8 = 1;
+/// Exit code of arguments that are wrong whatever the machine.
+const USAGE: u8 = 2;
 
-/// Why the command ended with exit code 1. Each is one line that names what was asked for.
+/// Why the command failed. Each is one line that names what was asked for and, where it helps, what is allowed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 enum CommandError {
@@ -40,6 +41,10 @@ enum CommandError {
     Runtime { workers: usize, source: io::Error },
     #[error("--addr {addr}: cannot listen: {source}")]
     Listen { addr: SocketAddr, source: io::Error },
+    #[error("--debug-addr {0}: not a loopback address: allowed only with --allow-remote")]
+    RemoteDebug(SocketAddr),
+    #[error("--debug-addr {addr}: cannot listen: {source}")]
+    ListenDebug { addr: SocketAddr, source: io::Error },
     #[error("--debug-addr {addr}: {source}")]
     Debug { addr: SocketAddr, source: debug_pprof::Error },
     #[error("cannot listen for signals: {0}")]
@@ -53,19 +58,35 @@ enum CommandError {
 /// Runs a server until SIGTERM or SIGINT and then drains it; a second signal ends it at once.
 ///
 /// Prints one JSON line on stdout when the server can be reached (see [`Serve`]), logs to stderr, and on failure one
-/// line there. The exit code is 0 after a drain, 1 for what failed at run time, 130 or 143 after a second signal.
+/// line there. The exit code is 0 after a drain, 1 for what failed at run time, 2 for a debug
+/// address that is not allowed, 130 or 143 after a second signal.
 /// Call it from a process that has no other threads yet, so that `--cpus` binds all of them.
 pub fn serve(command: Serve) -> ExitCode {
     init_logging();
     match Host::prepare(&command).and_then(|host| host.run(command)) {
         Ok(code) => code,
-        Err(error) => fail(&error),
+        Err(error) => {
+            eprintln!("error: {error}");
+            error.exit_code()
+        }
     }
 }
 
-fn fail(error: &dyn Display) -> ExitCode {
-    eprintln!("error: {error}");
-    ExitCode::from(FAILURE)
+impl CommandError {
+    fn exit_code(&self) -> ExitCode {
+        match self {
+            CommandError::RemoteDebug(_) => ExitCode::from(USAGE),
+            _ => ExitCode::from(FAILURE),
+        }
+    }
+
+    fn debug(addr: SocketAddr, source: debug_pprof::Error) -> Self {
+        match source {
+            debug_pprof::Error::NotLoopback(addr) => CommandError::RemoteDebug(addr),
+            debug_pprof::Error::Listen { addr, source } => CommandError::ListenDebug { addr, source },
+            source => CommandError::Debug { addr, source },
+        }
+    }
 }
 
 /// What is settled before the server starts.
@@ -144,7 +165,7 @@ impl Host {
 fn start_debug_server(command: &Serve) -> Result<Option<DebugServer>, CommandError> {
     let DebugAddr::At(addr) = command.debug_addr() else { return Ok(None) };
     let options = debug_pprof::Options { addr, allow_remote: command.host().allow_remote };
-    debug_pprof::serve(options).map(Some).map_err(|source| CommandError::Debug { addr, source })
+    debug_pprof::serve(options).map(Some).map_err(|source| CommandError::debug(addr, source))
 }
 
 impl Serve {

@@ -1,9 +1,8 @@
-//! How long a caller waits, in each dialect, and a future that ends with it.
+//! How long a caller waits, in each dialect.
 
 use std::{
-    future::{Future, poll_fn},
-    pin::{Pin, pin},
-    task::Poll,
+    pin::Pin,
+    task::{Context, Poll},
     time::Duration,
 };
 
@@ -27,49 +26,42 @@ const GRPC_DIGITS: usize = 8;
 /// Most digits of a timeout in milliseconds, by dubbo-go.
 const MILLISECOND_DIGITS: usize = 10;
 
-/// When the caller stops waiting; none if it has set no limit.
-///
-/// # Errors
-/// The header is malformed: `invalid_argument`. It leaves no time at all: `deadline_exceeded`.
-pub(crate) fn deadline(headers: &HeaderMap, framing: Framing) -> Result<Option<Instant>, Fault> {
-    let timeout = match framing {
-        Framing::Grpc => headers.get(GRPC_TIMEOUT).map(parse_grpc_timeout),
-        Framing::Unary => {
-            headers.get(TRIPLE_TIMEOUT_MS).or_else(|| headers.get(TRI_SERVICE_TIMEOUT)).map(parse_milliseconds)
+/// When the caller stops waiting, if ever.
+#[derive(Debug, Default)]
+pub(crate) struct Deadline {
+    at: Option<Instant>,
+    /// Made by the first wait: most calls never wait.
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl Deadline {
+    /// # Errors
+    /// The header is malformed: `invalid_argument`. It leaves no time at all: `deadline_exceeded`.
+    pub(crate) fn of(headers: &HeaderMap, framing: Framing) -> Result<Self, Fault> {
+        let timeout = match framing {
+            Framing::Grpc => headers.get(GRPC_TIMEOUT).map(parse_grpc_timeout),
+            Framing::Unary => {
+                headers.get(TRIPLE_TIMEOUT_MS).or_else(|| headers.get(TRI_SERVICE_TIMEOUT)).map(parse_milliseconds)
+            }
+        };
+        match timeout.transpose()? {
+            Some(Duration::ZERO) => Err(exceeded()),
+            // A time too far off to be said is no limit.
+            timeout => {
+                let at = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+                Ok(Self { at, timer: None })
+            }
         }
-    };
-    match timeout.transpose()? {
-        Some(Duration::ZERO) => Err(exceeded()),
-        // A time too far off to be said is no limit.
-        timeout => Ok(timeout.and_then(|timeout| Instant::now().checked_add(timeout))),
+    }
+
+    /// Completes with `deadline_exceeded` when the time has come. To be polled whenever the work has to wait.
+    pub(crate) fn poll_exceeded(&mut self, cx: &mut Context<'_>) -> Poll<Fault> {
+        let Some(at) = self.at else { return Poll::Pending };
+        self.timer.get_or_insert_with(|| Box::pin(sleep_until(at))).as_mut().poll(cx).map(|()| exceeded())
     }
 }
 
-/// Runs `work` until the deadline.
-///
-/// # Errors
-/// That of `work`, or `deadline_exceeded`.
-pub(crate) async fn until<T>(
-    deadline: Option<Instant>,
-    work: impl Future<Output = Result<T, Fault>>,
-) -> Result<T, Fault> {
-    let mut work = pin!(work);
-    let mut timer = pin!(deadline.map(sleep_until));
-    poll_fn(|cx| {
-        if let Poll::Ready(done) = work.as_mut().poll(cx) {
-            return Poll::Ready(done);
-        }
-        // Only work that waits registers its timer.
-        match timer.as_mut().as_pin_mut().map(|timer: Pin<&mut Sleep>| timer.poll(cx)) {
-            Some(Poll::Ready(())) => Poll::Ready(Err(exceeded())),
-            Some(Poll::Pending) | None => Poll::Pending,
-        }
-    })
-    .await
-}
-
-/// The fault of a call that took too long.
-pub(crate) fn exceeded() -> Fault {
+fn exceeded() -> Fault {
     Fault::new(Code::DeadlineExceeded, "deadline exceeded")
 }
 
@@ -129,10 +121,12 @@ mod tests {
             HeaderMap::from_iter([(http::HeaderName::from_static(name), HeaderValue::from_static(value))])
         };
         for name in [TRIPLE_TIMEOUT_MS, TRI_SERVICE_TIMEOUT] {
-            assert!(deadline(&headers(name, "2999"), Framing::Unary).unwrap().is_some());
-            assert!(deadline(&headers(name, "12345678901"), Framing::Unary).is_err());
-            assert!(deadline(&headers(name, "5m"), Framing::Unary).is_err());
-            assert_eq!(deadline(&headers(name, "2999"), Framing::Grpc), Ok(None));
+            let of = |value| Deadline::of(&headers(name, value), Framing::Unary).map_err(|fault| fault.code);
+            assert!(of("2999").unwrap().at.is_some());
+            assert_eq!(of("0").unwrap_err(), Code::DeadlineExceeded);
+            assert_eq!(of("12345678901").unwrap_err(), Code::InvalidArgument);
+            assert_eq!(of("5m").unwrap_err(), Code::InvalidArgument);
+            assert!(Deadline::of(&headers(name, "0"), Framing::Grpc).unwrap().at.is_none());
         }
     }
 }

@@ -2,12 +2,14 @@
 
 use std::{
     fmt,
+    future::poll_fn,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll, ready},
 };
 
 use echo_proto::health::{HealthCheckRequest, HealthCheckResponse, health_check_response::ServingStatus};
-use http::{Request, Response, request::Parts};
+use http::{Request, Response};
 use http_body::Frame;
 use hyper::body::Incoming;
 use prost::Message as _;
@@ -16,10 +18,10 @@ use super::{
     Connection,
     body::ReplyBody,
     content_type::ContentType,
-    deadline,
     message::{Enclosure, Message},
-    receive::only_message,
+    receive::Receiver,
     reply::ReplyTo,
+    segments::Segments,
     status::{Code, Fault, grpc_trailers},
     terms::Terms,
 };
@@ -30,9 +32,9 @@ const SERVICES: [&str; 2] = ["benchmark.BenchmarkService", "grpc.health.v1.Healt
 pub(crate) async fn check(
     request: Request<Incoming>,
     content_type: ContentType,
-    connection: &Connection,
+    connection: Arc<Connection>,
 ) -> Response<ReplyBody> {
-    let (to, service) = receive(request, content_type, connection).await;
+    let (mut to, service) = receive(request, content_type, &connection).await;
     let outcome = service.and_then(|service| match serving_status(&service) {
         ServingStatus::Serving => Ok(status_message(ServingStatus::Serving)),
         _ => Err(Fault::new(Code::NotFound, format!("unknown service {service}"))),
@@ -44,9 +46,9 @@ pub(crate) async fn check(
 pub(crate) async fn watch(
     request: Request<Incoming>,
     content_type: ContentType,
-    connection: &Connection,
+    connection: Arc<Connection>,
 ) -> Response<ReplyBody> {
-    let (to, service) = receive(request, content_type, connection).await;
+    let (mut to, service) = receive(request, content_type, &connection).await;
     match service {
         Ok(service) => {
             let mut draining = connection.draining.clone();
@@ -67,20 +69,26 @@ async fn receive(
     content_type: ContentType,
     connection: &Connection,
 ) -> (ReplyTo, Result<String, Fault>) {
-    let (Parts { headers, version, .. }, mut body) = request.into_parts();
-    let framing = content_type.framing;
-    let service = match Terms::of(&headers, content_type, &connection.options) {
+    let (to, mut body) = ReplyTo::split(request, content_type.framing);
+    let service = match Terms::of(&to.headers, content_type, &connection.options) {
         Ok(terms) => {
-            let message = only_message(&mut body, framing, terms.request_encoding, terms.answer.limit);
-            deadline::until(terms.deadline, message).await.and_then(|message| {
-                HealthCheckRequest::decode(message).map(|request| request.service).map_err(|error| {
-                    Fault::new(Code::InvalidArgument, format!("unmarshal into HealthCheckRequest: {error}"))
-                })
-            })
+            let mut receiver = Receiver::new(content_type.framing, terms.request_encoding, terms.answer.limit);
+            let mut deadline = terms.deadline;
+            let message = poll_fn(|cx| match receiver.poll(&mut body, cx) {
+                Poll::Ready(message) => Poll::Ready(message),
+                Poll::Pending => deadline.poll_exceeded(cx).map(Err),
+            });
+            message.await.and_then(service_asked_for)
         }
         Err(fault) => Err(fault),
     };
-    (ReplyTo { headers, version, framing }, service)
+    (to, service)
+}
+
+fn service_asked_for(request: Segments) -> Result<String, Fault> {
+    HealthCheckRequest::decode(request)
+        .map(|request| request.service)
+        .map_err(|error| Fault::new(Code::InvalidArgument, format!("unmarshal into HealthCheckRequest: {error}")))
 }
 
 /// Dubbo asks for `group/interface:version`, gRPC for the interface or, meaning the whole server, for nothing.

@@ -22,7 +22,13 @@ mod stream;
 mod terms;
 mod unary;
 
-use std::{convert::Infallible, future::Future, pin::pin, sync::Arc};
+use std::{
+    convert::Infallible,
+    future::ready,
+    pin::{Pin, pin},
+    sync::Arc,
+    task::{Context, Poll},
+};
 
 use debug_pprof::ops::{self, Method};
 use http::{Request, Response};
@@ -41,6 +47,8 @@ use crate::{
     methods,
 };
 use body::ReplyBody;
+use route::{Refusal, Route};
+use unary::UnaryCall;
 
 /// What the server announces and allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -103,7 +111,7 @@ fn http_builder(settings: Http2Settings) -> auto::Builder<TokioExecutor> {
 async fn serve_connection(http: auto::Builder<TokioExecutor>, socket: TcpStream, connection: Connection) {
     let mut draining = connection.draining.clone();
     let connection = Arc::new(connection);
-    let service = service_fn(move |request| answer(request, Arc::clone(&connection)));
+    let service = service_fn(move |request| Call::new(request, &connection));
     let mut serving = pin!(http.serve_connection(TokioIo::new(socket), service));
     let ended = tokio::select! {
         ended = serving.as_mut() => ended,
@@ -117,16 +125,38 @@ async fn serve_connection(http: auto::Builder<TokioExecutor>, socket: TcpStream,
     }
 }
 
-async fn answer(request: Request<Incoming>, connection: Arc<Connection>) -> Result<Response<ReplyBody>, Infallible> {
-    use route::Route;
-    let (route, content_type) = match route::admit(&request) {
-        Ok(admitted) => admitted,
-        Err(refusal) => return Ok(refusal.into_response()),
-    };
-    Ok(match route {
-        Route::Unary => unary::answer(request, content_type, &connection).await,
-        Route::Stream => stream::answer(request, content_type, &connection),
-        Route::HealthCheck => health::check(request, content_type, &connection).await,
-        Route::HealthWatch => health::watch(request, content_type, &connection).await,
-    })
+/// A request on its way to its reply. Small calls are held inline; what is rare is boxed.
+enum Call {
+    Refused(Refusal),
+    Unary(UnaryCall),
+    Other(Pin<Box<dyn Future<Output = Response<ReplyBody>> + Send>>),
+}
+
+impl Call {
+    fn new(request: Request<Incoming>, connection: &Arc<Connection>) -> Self {
+        let (route, content_type) = match route::admit(&request) {
+            Ok(admitted) => admitted,
+            Err(refusal) => return Call::Refused(refusal),
+        };
+        let shared = || Arc::clone(connection);
+        match route {
+            Route::Unary => Call::Unary(UnaryCall::new(request, content_type, connection)),
+            Route::Stream => Call::Other(Box::pin(ready(stream::answer(request, content_type, connection)))),
+            Route::HealthCheck => Call::Other(Box::pin(health::check(request, content_type, shared()))),
+            Route::HealthWatch => Call::Other(Box::pin(health::watch(request, content_type, shared()))),
+        }
+    }
+}
+
+impl Future for Call {
+    type Output = Result<Response<ReplyBody>, Infallible>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.get_mut() {
+            Call::Refused(refusal) => Poll::Ready(refusal.response()),
+            Call::Unary(call) => call.poll_reply(cx),
+            Call::Other(reply) => reply.as_mut().poll(cx),
+        }
+        .map(Ok)
+    }
 }

@@ -1,9 +1,13 @@
 //! Replies, built on the header map of their request: it is allocated already.
 
+use std::mem;
+
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Response, StatusCode, Version,
+    HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, Version,
     header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, TE, TRAILER},
+    request::Parts,
 };
+use hyper::body::Incoming;
 
 use super::{
     body::ReplyBody,
@@ -20,15 +24,21 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 /// What a reply takes from its request.
 #[derive(Debug)]
 pub(crate) struct ReplyTo {
-    /// The request's, until the reply is made.
+    /// The request's; taken by the reply.
     pub(crate) headers: HeaderMap,
     pub(crate) version: Version,
     pub(crate) framing: Framing,
 }
 
 impl ReplyTo {
+    /// Takes a request apart.
+    pub(crate) fn split(request: Request<Incoming>, framing: Framing) -> (Self, Incoming) {
+        let (Parts { headers, version, .. }, body) = request.into_parts();
+        (Self { headers, version, framing }, body)
+    }
+
     /// Answers a unary call.
-    pub(crate) fn unary(self, gzip: bool, outcome: Result<Message, Fault>) -> Response<ReplyBody> {
+    pub(crate) fn unary(&mut self, gzip: bool, outcome: Result<Message, Fault>) -> Response<ReplyBody> {
         match self.framing {
             Framing::Grpc => self.grpc_unary(gzip, outcome),
             Framing::Unary => self.triple_unary(gzip, outcome),
@@ -36,11 +46,11 @@ impl ReplyTo {
     }
 
     /// Answers a streaming call, over HTTP/2 and in gRPC framing.
-    pub(crate) fn stream(self, gzip: bool, body: ReplyBody) -> Response<ReplyBody> {
+    pub(crate) fn stream(&mut self, gzip: bool, body: ReplyBody) -> Response<ReplyBody> {
         response(StatusCode::OK, self.grpc_headers(gzip), body)
     }
 
-    fn grpc_unary(self, gzip: bool, outcome: Result<Message, Fault>) -> Response<ReplyBody> {
+    fn grpc_unary(&mut self, gzip: bool, outcome: Result<Message, Fault>) -> Response<ReplyBody> {
         let http1 = self.version < Version::HTTP_2;
         let takes_trailers = !http1 || takes_trailers(&self.headers);
         let mut headers = self.grpc_headers(gzip && outcome.is_ok());
@@ -58,8 +68,8 @@ impl ReplyTo {
         response(StatusCode::OK, headers, ReplyBody::Grpc { message, outcome: Some(outcome) })
     }
 
-    fn triple_unary(self, gzip: bool, outcome: Result<Message, Fault>) -> Response<ReplyBody> {
-        let mut headers = self.headers;
+    fn triple_unary(&mut self, gzip: bool, outcome: Result<Message, Fault>) -> Response<ReplyBody> {
+        let mut headers = mem::take(&mut self.headers);
         let content_type = headers.remove(CONTENT_TYPE);
         headers.clear();
         headers.insert(ACCEPT_ENCODING, GZIP);
@@ -76,8 +86,8 @@ impl ReplyTo {
         response(status, headers, ReplyBody::Whole(Some(message)))
     }
 
-    fn grpc_headers(self, gzip: bool) -> HeaderMap {
-        let mut headers = self.headers;
+    fn grpc_headers(&mut self, gzip: bool) -> HeaderMap {
+        let mut headers = mem::take(&mut self.headers);
         let content_type = headers.remove(CONTENT_TYPE);
         headers.clear();
         headers.extend(content_type.map(|value| (CONTENT_TYPE, value)));

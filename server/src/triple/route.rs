@@ -106,7 +106,7 @@ fn is_method(given: &str, name: &str) -> bool {
 
 impl Refusal {
     /// The bare HTTP answer; nothing in it says gRPC, as in dubbo-go's.
-    pub(crate) fn into_response(self) -> Response<ReplyBody> {
+    pub(crate) fn response(&self) -> Response<ReplyBody> {
         let mut response = Response::new(ReplyBody::Empty);
         let headers = response.headers_mut();
         let status = match self {

@@ -7,16 +7,15 @@ use std::{
 
 use bytes::Bytes;
 use debug_pprof::ops::{Method, Op};
-use http::{Request, Response, request::Parts};
+use http::{Request, Response};
 use http_body::{Body, Frame};
 use hyper::body::Incoming;
-use tokio::time::{Sleep, sleep_until};
 
 use super::{
     Connection,
     body::ReplyBody,
     content_type::ContentType,
-    deadline,
+    deadline::Deadline,
     echo::{Answer, echo},
     encoding::Encoding,
     frame::{FrameDecoder, FramedMessage},
@@ -32,10 +31,8 @@ pub(crate) fn answer(
     content_type: ContentType,
     connection: &Connection,
 ) -> Response<ReplyBody> {
-    let (Parts { headers, version, .. }, body) = request.into_parts();
-    let terms = Terms::of(&headers, content_type, &connection.options);
-    let to = ReplyTo { headers, version, framing: content_type.framing };
-    match terms {
+    let (mut to, body) = ReplyTo::split(request, content_type.framing);
+    match Terms::of(&to.headers, content_type, &connection.options) {
         Ok(terms) => {
             let stream = EchoStream {
                 body,
@@ -44,7 +41,7 @@ pub(crate) fn answer(
                 request_encoding: terms.request_encoding,
                 padded: content_type.pads_with_empty_message,
                 answer: terms.answer,
-                deadline: terms.deadline.map(|deadline| Box::pin(sleep_until(deadline))),
+                deadline: terms.deadline,
                 method: connection.stream,
                 op: None,
                 ended: false,
@@ -68,7 +65,7 @@ pub(crate) struct EchoStream {
     request_encoding: Encoding,
     padded: bool,
     answer: Answer,
-    deadline: Option<Pin<Box<Sleep>>>,
+    deadline: Deadline,
     method: &'static Method,
     /// Of the message being received.
     op: Option<Op>,
@@ -124,16 +121,9 @@ impl EchoStream {
                     if self.decoder.within_message() {
                         self.begin_op();
                     }
-                    return self.poll_deadline(cx);
+                    return self.deadline.poll_exceeded(cx).map(Err);
                 }
             }
-        }
-    }
-
-    fn poll_deadline<T>(&mut self, cx: &mut Context<'_>) -> Poll<Result<T, Fault>> {
-        match &mut self.deadline {
-            Some(timer) => timer.as_mut().poll(cx).map(|()| Err(deadline::exceeded())),
-            None => Poll::Pending,
         }
     }
 

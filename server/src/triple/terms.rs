@@ -1,18 +1,16 @@
 //! What the headers of a request settle about the call.
 
-use http::{
-    HeaderMap,
-    header::{ACCEPT_ENCODING, CONTENT_ENCODING},
-};
-use tokio::time::Instant;
-
 use super::{
     Options,
     content_type::{Codec, ContentType, Framing},
-    deadline,
+    deadline::Deadline,
     echo::{self, Answer},
     encoding::Encoding,
     status::{Code, Fault},
+};
+use http::{
+    HeaderMap,
+    header::{ACCEPT_ENCODING, CONTENT_ENCODING},
 };
 
 const TRIPLE_PROTOCOL_VERSION: &str = "triple-protocol-version";
@@ -22,10 +20,10 @@ const SUPPORTED_PROTOCOL_VERSION: &str = "0.1.0";
 ///
 /// `tri-service-group` and `tri-service-version` select no other service: an echo is the same in every group. dubbo-js's
 /// `tri-protocol-version` means nothing to dubbo-go either.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct Terms {
     pub(crate) request_encoding: Encoding,
-    pub(crate) deadline: Option<Instant>,
+    pub(crate) deadline: Deadline,
     pub(crate) answer: Answer,
 }
 
@@ -46,7 +44,7 @@ impl Terms {
         }
         let request_encoding = Encoding::of_request(request_encoding)?;
         let gzip = request_encoding == Encoding::Gzip || options.accept_gzip && Encoding::gzip_is_offered(offered);
-        let deadline = deadline::deadline(headers, framing)?;
+        let deadline = Deadline::of(headers, framing)?;
         let answer = Answer { codec, prefixed: framing == Framing::Grpc, gzip, limit: options.message_limit };
         Ok(Self { request_encoding, deadline, answer })
     }

@@ -1,0 +1,79 @@
+//! The gRPC and raw servers, on the wire.
+
+mod support;
+
+use debug_pprof::ops::method;
+use echo_server::{grpc, methods, raw};
+use support::{STREAM, UNARY, benchmark, framed, http2::Client};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+};
+
+const GRPC: (&str, &str) = ("content-type", "application/grpc");
+
+#[tokio::test]
+async fn grpc_echoes_with_either_codec() {
+    for codec_buffer in [grpc::TONIC_CODEC_BUFFER, 512, 64 << 10] {
+        let options = grpc::Options { codec_buffer, ..grpc::Options::default() };
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client_addr = listener.local_addr().unwrap();
+        tokio::spawn(grpc::run(listener, options, std::future::pending()));
+        let client = Client::connect(client_addr).await;
+        for payload in [0, 128, 1 << 20, 16 << 20] {
+            let message = framed(0, &benchmark(&vec![1; payload]));
+            for path in [UNARY, STREAM] {
+                let reply = client.call(path, &[GRPC], &[&message]).await;
+                assert_eq!(reply.grpc_status(), Some(0), "{path} {payload} {codec_buffer}");
+                assert!(reply.body == message, "{path} {payload} {codec_buffer}");
+            }
+        }
+        let over = framed(0, &benchmark(&vec![1; options.message_limit]));
+        assert_eq!(client.call(UNARY, &[GRPC], &[&over]).await.grpc_status(), Some(11), "{codec_buffer}");
+        let nope = client.call("/benchmark.BenchmarkService/Nope", &[GRPC], &[]).await;
+        assert_eq!(nope.grpc_status(), Some(12), "{codec_buffer}");
+    }
+}
+
+#[tokio::test]
+async fn raw_echoes_messages_of_any_size_however_they_arrive() {
+    let addr = start_raw(raw::Options::default()).await;
+    let mut socket = TcpStream::connect(addr).await.unwrap();
+    let (mut read, mut write) = socket.split();
+    for length in [0_usize, 1, 128, 16_384, 1 << 20, 16 << 20] {
+        let message = [&(length as u32).to_be_bytes()[..], &vec![7; length]].concat();
+        let mut echo = vec![0; message.len()];
+        let (written, read) = tokio::join!(write.write_all(&message), read.read_exact(&mut echo));
+        (written.unwrap(), read.unwrap());
+        assert!(echo == message, "{length}");
+    }
+    // Three at once and a piece of the fourth.
+    let four = b"\0\0\0\x01a\0\0\0\0\0\0\0\x02bc\0\0\0\x03def";
+    write.write_all(&four[..17]).await.unwrap();
+    let mut echo = [0; 15];
+    read.read_exact(&mut echo).await.unwrap();
+    assert_eq!(echo, four[..15]);
+    for byte in &four[17..] {
+        write.write_all(&[*byte]).await.unwrap();
+    }
+    let mut echo = [0; 7];
+    read.read_exact(&mut echo).await.unwrap();
+    assert_eq!(echo, four[15..]);
+}
+
+#[tokio::test]
+async fn raw_closes_on_a_length_over_the_limit_and_counts_an_error() {
+    let addr = start_raw(raw::Options { message_limit: 8 }).await;
+    let before = method(methods::RAW).counts();
+    let mut socket = TcpStream::connect(addr).await.unwrap();
+    socket.write_all(b"\0\0\0\x09").await.unwrap();
+    assert_eq!(socket.read(&mut [0; 1]).await.unwrap(), 0);
+    assert_eq!(method(methods::RAW).counts().error - before.error, 1);
+}
+
+async fn start_raw(options: raw::Options) -> std::net::SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let addr = listener.local_addr().unwrap();
+    tokio::spawn(raw::run(listener, options, std::future::pending()));
+    addr
+}
