@@ -53,6 +53,18 @@ async function expectCode(code, body) {
   throw new Error(`expected ${Code[code]}, the call succeeded`);
 }
 
+/** Of a Triple error in dubbo-go's form, which has the code by name, this client keeps the HTTP status alone. */
+async function expectOversize(client) {
+  try {
+    await unary(client, OVERSIZE);
+  } catch (error) {
+    const expected = tonic ? Code.OutOfRange : Code.ResourceExhausted;
+    if (error instanceof DubboError && (error.code === expected || error.rawMessage === "HTTP 429")) return;
+    throw new Error(`expected ${Code[expected]}, got ${error}`);
+  }
+  throw new Error("the call succeeded");
+}
+
 async function unary(client, size, seed = 0) {
   const sent = payload(size, seed);
   expectEcho(sent, (await client.unaryCall({ payload: sent })).payload);
@@ -115,8 +127,7 @@ async function unaryChecks(label, make, encodingHeader) {
   await check(`${label}: no compression offered`, () => unary(make({ acceptCompression: [] }), 16 * KIB));
   await check(`${label}: 100 calls at once`, () => Promise.all(Array.from({ length: 100 }, (_, i) => unary(client, 1 + 37 * i, i))));
   await check(`${label}: unknown method`, () => expectCode(Code.Unimplemented, () => client.noSuchCall({})));
-  const oversize = tonic ? Code.OutOfRange : Code.ResourceExhausted;
-  await check(`${label}: oversize`, () => expectCode(oversize, () => unary(client, OVERSIZE)));
+  await check(`${label}: oversize`, () => expectOversize(client));
   await check(`${label}: unary after the refusals`, () => unary(client, 16 * KIB));
 }
 
