@@ -13,11 +13,11 @@ use results::{Costs, attached_without_counters, full, meta, no_rounds, requested
 use serde_json::{Value, json};
 
 fn schema() -> Value {
-    serde_json::from_str(include_str!("../result.schema.json")).unwrap()
+    serde_json::from_str(include_str!("../result.schema.json")).expect("JSON")
 }
 
 fn validator() -> Validator {
-    jsonschema::draft202012::new(&schema()).unwrap()
+    jsonschema::draft202012::new(&schema()).expect("a schema")
 }
 
 fn every_shape() -> Vec<RunResult> {
@@ -34,7 +34,8 @@ fn results_of_every_shape_are_valid() {
     let validator = validator();
     for result in every_shape() {
         let value = serde_json::to_value(&result).unwrap();
-        let errors: Vec<String> = validator.iter_errors(&value).map(|e| format!("{} at {}", e, e.instance_path())).collect();
+        let errors: Vec<String> =
+            validator.iter_errors(&value).map(|e| format!("{} at {}", e, e.instance_path())).collect();
         assert!(errors.is_empty(), "{}: {errors:#?}", result.framework);
     }
 }
@@ -106,7 +107,11 @@ fn figures_follow_from_the_rounds() {
     assert_eq!((figures.frees_per_op, figures.copies_per_op), (Some(4.0), Some(979.0 / 128.0)));
     assert_eq!((figures.server_cpu_us_per_op, figures.client_cpu_us_per_op), (Some(10.0), Some(9.0)));
     assert_eq!(figures.cpu_avg_percent.map(|p| (p * 1e6).round()), Some(5_454_545.0), "60 ms in 1.1 s");
-    assert_eq!(figures.client_cpu_utilisation_percent.map(|p| (p * 1e6).round()), Some(4_909_091.0), "54 ms in 1.1 s of one CPU");
+    assert_eq!(
+        figures.client_cpu_utilisation_percent.map(|p| (p * 1e6).round()),
+        Some(4_909_091.0),
+        "54 ms in 1.1 s of one CPU"
+    );
     assert_eq!((triple.success_rate, triple.total_requests, triple.success_requests), (Some(100.0), 18_120, 18_120));
     assert_eq!((triple.roofline_ratio, raw.roofline_ratio), (Some(6_000.0 / 9_000.0), Some(1.0)));
     assert_eq!((triple.memory_peak_mb, triple.bytes_per_op_basis), (Some(24.0), Some(BytesBasis::Usable)));
@@ -119,7 +124,10 @@ fn figures_follow_from_the_rounds() {
 fn no_success_leaves_the_cost_of_an_op_unknown() {
     let result = zero_success();
     assert_eq!((result.success_rate, result.failure_requests, result.figures.qps), (Some(0.0), 500, Some(0.0)));
-    assert_eq!((result.figures.allocs_per_op, result.figures.bytes_per_op, result.figures.latency_p99_ms), (None, None, None));
+    assert_eq!(
+        (result.figures.allocs_per_op, result.figures.bytes_per_op, result.figures.latency_p99_ms),
+        (None, None, None)
+    );
     assert!(result.warnings.contains(&"no call succeeded".to_owned()));
     assert!(result.warnings.iter().any(|w| w.contains("no such method")), "{:?}", result.warnings);
 }
@@ -133,7 +141,10 @@ fn without_the_servers_counters_nothing_is_made_up() {
     assert_eq!((result.bytes_per_op_basis, result.wire, result.sites), (None, None, None));
     assert_eq!(result.warnings, ["the server doesn't count its allocations: B/op and allocs/op are unknown"]);
     let requested = requested_only();
-    assert_eq!((requested.figures.bytes_per_op, requested.bytes_per_op_basis), (Some(979.0), Some(BytesBasis::Requested)));
+    assert_eq!(
+        (requested.figures.bytes_per_op, requested.bytes_per_op_basis),
+        (Some(979.0), Some(BytesBasis::Requested))
+    );
 }
 
 #[test]
@@ -155,12 +166,27 @@ fn what_disturbs_a_figure_is_a_warning() {
     for (warning, expected) in [
         (derived(&|s| s.client.after.cpu_ns = Some(1_090_000_000)), "the load generator's CPUs were 99 % busy"),
         (derived(&|s| s.load.started += 3), "1003 calls started but 1000 accounted for"),
-        (derived(&|s| { s.load.unfinished = 3; s.load.started += 3 }), "6 calls were never answered"),
+        (
+            derived(&|s| {
+                s.load.unfinished = 3;
+                s.load.started += 3
+            }),
+            "6 calls were never answered",
+        ),
         (derived(&|s| s.load.ok_in_window = 1_000 * u64::from(s.round)), "QPS varies by ±33 % over the rounds"),
         (derived(&|s| s.load.latency.record(61_000_000_000)), "2 calls took longer than the histogram's 60 s"),
-        (derived(&|s| s.server.iter_mut().for_each(|i| i.after.ops = None)), "per-op figures use the load generator's count"),
         (
-            derived(&|s| s.server.iter_mut().flat_map(|i| &mut i.after.ops).flat_map(|o| o.values_mut()).for_each(|c| c.ok += 100)),
+            derived(&|s| s.server.iter_mut().for_each(|i| i.after.ops = None)),
+            "per-op figures use the load generator's count",
+        ),
+        (
+            derived(&|s| {
+                s.server
+                    .iter_mut()
+                    .flat_map(|i| &mut i.after.ops)
+                    .flat_map(|o| o.values_mut())
+                    .for_each(|c| c.ok += 100)
+            }),
             "the server completed 1100 requests, the load generator got 1000 answers",
         ),
     ] {
@@ -183,8 +209,14 @@ fn sites_that_do_not_add_up_are_a_warning() {
     let mut result = full().remove(0);
     let mut sites = result.sites.clone().unwrap();
     sites.total.allocs_per_op = 4.5;
-    result.set_sites(sites);
-    assert_eq!(result.warnings, ["the sites add up to 4.50 allocs/op, the counters say 4.00: +12.5 %"]);
+    let counted = PerOp { bytes_per_op: sites.total.bytes_per_op, allocs_per_op: 4.5 };
+    result.set_sites(sites.clone(), Some(counted));
+    let rounds = "the sites add up to 4.50 allocs/op, the timed rounds, which are other requests, had 4.00: +12.5 %";
+    assert_eq!(result.warnings, [rounds]);
+    result.warnings.clear();
+    result.set_sites(sites, Some(PerOp { allocs_per_op: 5.0, ..counted }));
+    let same = "the sites add up to 4.50 allocs/op, the counters of the same requests say 5.00: -10.0 %";
+    assert_eq!(result.warnings, [same, rounds]);
 }
 
 #[test]
@@ -203,8 +235,10 @@ fn a_store_writes_what_the_schema_says_and_reads_it_back() {
         assert_eq!(std::fs::read(profile).unwrap(), b"profile", "paths are relative to the JSON");
     }
     let names = |folder: &str| {
-        let mut names: Vec<String> =
-            std::fs::read_dir(root.path().join(folder)).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<String> = std::fs::read_dir(root.path().join(folder))
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
         names.sort();
         names
     };
@@ -252,8 +286,10 @@ fn what_is_no_result_is_named() {
 /// Go and others have other counters; what they lack stays unknown.
 #[test]
 fn counters_of_other_runtimes_are_read_as_far_as_they_go() {
-    let reading: ServerReading =
-        serde_json::from_value(json!({"counters": {"allocs": 5, "usable_bytes": 640}, "ops": null, "cpu_ns": null, "rss_bytes": null})).unwrap();
+    let reading: ServerReading = serde_json::from_value(
+        json!({"counters": {"allocs": 5, "usable_bytes": 640}, "ops": null, "cpu_ns": null, "rss_bytes": null}),
+    )
+    .unwrap();
     let counters = reading.counters.unwrap();
     assert_eq!((counters.allocs, counters.usable_bytes, counters.requested_bytes), (Some(5), Some(640), None));
 }

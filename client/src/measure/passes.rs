@@ -10,7 +10,7 @@ use tokio::{
 
 use super::{
     DebugClient, DebugError,
-    result::{OpCounts, ServerReading},
+    result::{Interval, PerOp},
 };
 use crate::load::{Driver, Live};
 
@@ -30,6 +30,8 @@ pub struct AllocsPass {
     pub profile: Bytes,
     /// Requests within the recorded span, by the server's count, else the load generator's.
     pub ops: u64,
+    /// What the server's counters say of the same span; the profile must add up to it. `None` where it has none.
+    pub counted: Option<PerOp>,
     /// Whether every allocation is in it; a foreign server may only sample.
     pub exact: bool,
 }
@@ -77,12 +79,14 @@ pub async fn allocs_pass(
         }
         let before = debug.reading().await?;
         let load = driver.run(window, &live, stop.clone()).await;
-        let after = debug.reading().await?;
-        Ok::<_, DebugError>((served(&before, &after).unwrap_or(load.ok + load.error), began.elapsed()))
+        let reading = Interval { before, after: debug.reading().await? };
+        Ok::<_, DebugError>((reading, load.ok + load.error, began.elapsed()))
     };
     let (profile, loaded) = tokio::join!(debug.allocs_profile(seconds), loaded);
-    let (ops, elapsed) = loaded?;
-    Ok(AllocsPass { profile: profile?, ops, exact: exact && elapsed < Duration::from_secs(seconds) })
+    let (reading, answered, elapsed) = loaded?;
+    let ops = reading.ops().map_or(answered, |ops| ops.ok + ops.error);
+    let exact = exact && elapsed < Duration::from_secs(seconds);
+    Ok(AllocsPass { profile: profile?, ops, counted: reading.counters().and_then(|counters| counters.per_op(ops)), exact })
 }
 
 /// What is in use while load runs.
@@ -116,12 +120,4 @@ async fn wait_for_census(debug: &DebugClient) -> Result<(), DebugError> {
         }
     }
     Ok(())
-}
-
-/// Requests completed between two readings.
-fn served(before: &ServerReading, after: &ServerReading) -> Option<u64> {
-    let total = |reading: &ServerReading| {
-        reading.ops.as_ref().map(|ops| ops.values().map(|OpCounts { ok, error, .. }| ok + error).sum::<u64>())
-    };
-    total(after)?.checked_sub(total(before)?)
 }

@@ -6,8 +6,8 @@ use std::{collections::BTreeMap, path::Path, time::Duration};
 use analyze::{
     load::{ErrorCount, Latency, LoadSample, PeerSettings, Wire},
     measure::result::{
-        AllocCounters, ClientReading, Environment, Interval, OpCounts, Others, PerOp, RunMeta, RunResult, RunSample, ServerOrigin,
-        ServerReading, Site, SiteTable,
+        AllocCounters, ClientReading, Environment, Interval, OpCounts, Others, PerOp, RunMeta, RunResult, RunSample,
+        ServerOrigin, ServerReading, Site, SiteTable,
     },
 };
 
@@ -15,7 +15,7 @@ use analyze::{
 pub fn assert_golden(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::write(&path, text).unwrap();
+        std::fs::write(&path, text).expect("the source tree can be written");
     }
     let golden = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     assert!(golden == text, "{name} differs; it should be:\n{golden}\nit is:\n{text}");
@@ -24,14 +24,17 @@ pub fn assert_golden(name: &str, text: &str) {
 /// A triple, a gRPC and a raw result of one run with nothing missing.
 pub fn full() -> Vec<RunResult> {
     let mut raw = derive("raw", Costs { requests: 9_000, allocs: 0, requested: 0, usable: Some(0), cpu_us: 6 });
-    let mut triple = derive("triple", Costs { requests: 6_000, allocs: 4, requested: 979, usable: Some(1_024), cpu_us: 10 });
-    let mut grpc = derive("grpc", Costs { requests: 4_000, allocs: 38, requested: 23_094, usable: Some(23_712), cpu_us: 15 });
-    triple.set_sites(sites(1_024.0, 4.0));
-    grpc.set_sites(sites(23_712.0, 38.0));
+    let mut triple =
+        derive("triple", Costs { requests: 6_000, allocs: 4, requested: 979, usable: Some(1_024), cpu_us: 10 });
+    let mut grpc =
+        derive("grpc", Costs { requests: 4_000, allocs: 38, requested: 23_094, usable: Some(23_712), cpu_us: 15 });
+    triple.set_sites(sites(1_024.0, 4.0), None);
+    grpc.set_sites(sites(23_712.0, 38.0), None);
     for result in [&mut triple, &mut grpc] {
         result.set_roofline(raw.figures.qps);
         result.files.cpu_profile = Some(format!("../../profiles/t/{}.cpu.pb.gz", result.file_stem()));
-        result.files.alloc_space_flamegraph = Some(format!("../../flamegraphs/t/{}.alloc_space.svg", result.file_stem()));
+        result.files.alloc_space_flamegraph =
+            Some(format!("../../flamegraphs/t/{}.alloc_space.svg", result.file_stem()));
         result.files.server_log = Some(format!("../../logs/t/{}.server.log", result.file_stem()));
     }
     raw.set_roofline(raw.figures.qps);
@@ -45,7 +48,8 @@ pub fn requested_only() -> RunResult {
 
 /// A server that answers every call with an error.
 pub fn zero_success() -> RunResult {
-    let mut sample = sample(1, 500, &Costs { requests: 500, allocs: 4, requested: 979, usable: Some(1_024), cpu_us: 10 });
+    let mut sample =
+        sample(1, 500, &Costs { requests: 500, allocs: 4, requested: 979, usable: Some(1_024), cpu_us: 10 });
     sample.load.ok = 0;
     sample.load.ok_in_window = 0;
     sample.load.error = 500;
@@ -66,7 +70,8 @@ pub fn attached_without_counters() -> RunResult {
     meta.wire = None;
     meta.environment = Environment { server: ServerOrigin::Attached, ..Environment::default() };
     let samples = [1, 2].map(|round| {
-        let mut sample = sample(round, 4_000, &Costs { requests: 4_000, allocs: 0, requested: 0, usable: None, cpu_us: 0 });
+        let mut sample =
+            sample(round, 4_000, &Costs { requests: 4_000, allocs: 0, requested: 0, usable: None, cpu_us: 0 });
         sample.server = None;
         sample.server_rss_peak_bytes = None;
         sample.client.before.counters = None;
@@ -91,8 +96,11 @@ pub struct Costs {
 
 /// Three rounds of 98 %, 100 % and 104 % of the requests.
 pub fn derive(framework: &str, costs: Costs) -> RunResult {
-    let samples: Vec<RunSample> =
-        [98, 100, 104].into_iter().zip(1..).map(|(percent, round)| sample(round, costs.requests * percent / 100, &costs)).collect();
+    let samples: Vec<RunSample> = [98, 100, 104]
+        .into_iter()
+        .zip(1..)
+        .map(|(percent, round)| sample(round, costs.requests * percent / 100, &costs))
+        .collect();
     RunResult::derive(meta(framework, 3), &samples)
 }
 
@@ -148,7 +156,7 @@ pub fn meta(framework: &str, rounds: u32) -> RunMeta {
         compression: "none".to_owned(),
         concurrency: 50,
         call_mode: "unary".to_owned(),
-        started: "2026-01-31T17:05:09Z".parse().unwrap(),
+        started: "2026-01-31T17:05:09Z".parse().expect("a time"),
         rounds,
         wire: Some(Wire {
             http_version: "HTTP/2".to_owned(),
@@ -199,7 +207,11 @@ fn sites(bytes: f64, allocs: f64) -> SiteTable {
         rows: vec![
             site("tonic::codec::encode::EncodedBytes::poll_next", "tonic-0.14.9/src/codec/encode.rs", 84, 0.5),
             site("h2::codec::framed_read::decode_frame", "h2-0.4.20/src/codec/framed_read.rs", 213, 0.25),
-            Site { file: None, line: None, ..site("echo_server::triple::service::Echo::call::{closure}", "", 0, 0.125) },
+            Site {
+                file: None,
+                line: None,
+                ..site("echo_server::triple::service::Echo::call::{closure}", "", 0, 0.125)
+            },
         ],
         others: Others { sites: 7, per_op: PerOp { bytes_per_op: bytes * 0.125, allocs_per_op: allocs * 0.125 } },
     }

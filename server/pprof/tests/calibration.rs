@@ -3,12 +3,13 @@
 //!
 //! A process of its own with one test, and no test harness: the harness' threads would allocate too.
 
+mod support;
+
 use std::{
     alloc::{Layout, alloc, alloc_zeroed, dealloc, realloc},
     error::Error,
     hint::black_box,
-    io::{Read, Write},
-    net::{SocketAddr, TcpStream},
+    net::SocketAddr,
     sync::{
         Barrier,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -19,7 +20,7 @@ use std::{
 
 use debug_pprof::{CountingAlloc, Counts, Jemalloc, Options, exclude_current_thread, serving_counts};
 use echo_proto::profile::Profile;
-use prost::Message;
+use support::{comments, decode, get, sums};
 
 #[global_allocator]
 static ALLOC: CountingAlloc<Jemalloc> = CountingAlloc::jemalloc();
@@ -68,40 +69,6 @@ fn truth(threads: u64) -> Counts {
         requested_bytes: rounds * requested as u64,
         usable_bytes: Some(rounds * usable as u64),
     }
-}
-
-fn get(addr: SocketAddr, path: &str) -> Result<Vec<u8>, Box<dyn Error>> {
-    let mut stream = TcpStream::connect(addr)?;
-    write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")?;
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer)?;
-    let head = answer.windows(4).position(|w| w == b"\r\n\r\n").ok_or("no end of headers")?;
-    if !answer.starts_with(b"HTTP/1.1 200") {
-        return Err(format!("{path}: {}", String::from_utf8_lossy(&answer)).into());
-    }
-    Ok(answer.split_off(head + 4))
-}
-
-fn decode(gzipped: &[u8]) -> Result<Profile, Box<dyn Error>> {
-    let mut bytes = Vec::new();
-    flate2::read::GzDecoder::new(gzipped).read_to_end(&mut bytes)?;
-    Ok(Profile::decode(&*bytes)?)
-}
-
-/// The sum of each kind of value over the samples whose stack has a function of that name.
-fn sums(profile: &Profile, function: &str) -> Vec<i64> {
-    let text = |index: i64| profile.string_table[index as usize].as_str();
-    let names = |location: u64| {
-        let lines = &profile.location[location as usize - 1].line;
-        lines.iter().map(|line| text(profile.function[line.function_id as usize - 1].name))
-    };
-    let mut sums = vec![0; profile.sample_type.len()];
-    for sample in &profile.sample {
-        if sample.location_id.iter().flat_map(|&id| names(id)).any(|name| name == function) {
-            sums.iter_mut().zip(&sample.value).for_each(|(sum, value)| *sum += value);
-        }
-    }
-    sums
 }
 
 /// Has [`THREADS`] threads do [`work`] within a census. Returns what the counters gained, and the census.
@@ -185,8 +152,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let truth = truth(THREADS);
     let expected = [truth.allocations() as i64, truth.usable_bytes.expect("jemalloc tells") as i64, truth.requested_bytes as i64];
     assert_eq!(sums(&profile, "calibration::work"), expected, "the census");
-    for &comment in &profile.comment {
-        let comment = &profile.string_table[comment as usize];
+    for comment in comments(&profile) {
         assert!(!comment.contains("have no stack"), "{comment}");
     }
 

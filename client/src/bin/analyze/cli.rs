@@ -38,7 +38,7 @@ Examples:
   analyze --scenario 1MiB-100
   analyze --scenario 128B-50,1MiB-100 --rounds 3 --duration 3s --label before
   analyze --framework grpc --addr grpc=127.0.0.1:50051 --debug grpc=http://127.0.0.1:6060 --scenario 1KiB-50
-  analyze serve triple          then: curl :8000/debug/pprof/profile?seconds=5 > cpu.pb.gz
+  analyze serve triple          then: curl localhost:8000/debug/pprof/profile?seconds=5 > cpu.pb.gz
   analyze top cpu.pb.gz";
 
 #[derive(Debug, Subcommand)]

@@ -1,8 +1,8 @@
 //! Raw rounds → figures. Everything here is arithmetic on what the rounds hold.
 
 use super::{
-    AllocCounters, BytesBasis, ClientReading, Figures, Files, Interval, LatencySummary, OpCounts, Round, RunMeta, RunResult,
-    RunSample, SCHEMA_VERSION, ServerReading, SiteTable, warnings,
+    AllocCounters, BytesBasis, ClientReading, Figures, Files, Interval, LatencySummary, OpCounts, Round, RunMeta,
+    RunResult, RunSample, SCHEMA_VERSION, ServerReading, SiteTable, warnings,
 };
 use crate::{load::Latency, stats};
 
@@ -54,7 +54,11 @@ impl RunResult {
             unfinished_requests: sum(|r| r.unfinished),
             latency_above_range: latency.above_range,
             bytes_per_op_basis: basis,
-            memory_peak_mb: rounds.iter().filter_map(|r| r.server_rss_peak_bytes).max().map(|b| b as f64 / BYTES_PER_MIB),
+            memory_peak_mb: rounds
+                .iter()
+                .filter_map(|r| r.server_rss_peak_bytes)
+                .max()
+                .map(|b| b as f64 / BYTES_PER_MIB),
             roofline_ratio: None,
             spread: Figures::combine(&per_round, spread),
             rounds,
@@ -71,9 +75,10 @@ impl RunResult {
         self.roofline_ratio = self.figures.qps.zip(raw_qps).and_then(|(qps, raw)| ratio(qps, raw));
     }
 
-    /// Adds the allocation sites, and a warning where their sum isn't what the counters say.
-    pub fn set_sites(&mut self, sites: SiteTable) {
-        self.warnings.extend(warnings::of_sites(&self.figures, &sites));
+    /// Adds the allocation sites, and a warning where their sum isn't what the counters said of the same requests
+    /// (`counted`), or those requests cost other than the rounds'.
+    pub fn set_sites(&mut self, sites: SiteTable, counted: Option<PerOp>) {
+        self.warnings.extend(warnings::of_sites(&self.figures, &sites, counted));
         self.sites = Some(sites);
     }
 }
@@ -181,6 +186,15 @@ impl AllocCounters {
         Some(self.allocs? + self.zeroed_allocs.unwrap_or(0) + self.reallocs.unwrap_or(0))
     }
 
+    /// These totals spread over so many requests; requested bytes where usable ones are unknown. `None` without requests.
+    pub fn per_op(&self, ops: u64) -> Option<PerOp> {
+        let bytes = self.usable_bytes.or(self.requested_bytes)?;
+        Some(PerOp {
+            bytes_per_op: ratio(bytes as f64, ops as f64)?,
+            allocs_per_op: ratio(self.calls()? as f64, ops as f64)?,
+        })
+    }
+
     /// What was added since `before`. A total that went down (the process was restarted) is `None`.
     fn since(&self, before: &Self) -> Self {
         let of = |total: fn(&Self) -> Option<u64>| increase(total(before), total(self));
@@ -242,8 +256,7 @@ fn merged_latency(samples: &[RunSample]) -> LatencySummary {
 
 /// Usable only when every round that counted bytes at all has it, so that rounds are never a mix.
 fn bytes_basis(rounds: &[Round]) -> Option<BytesBasis> {
-    let counted: Vec<AllocCounters> =
-        rounds.iter().filter_map(|r| r.server.as_ref()?.counters()).collect();
+    let counted: Vec<AllocCounters> = rounds.iter().filter_map(|r| r.server.as_ref()?.counters()).collect();
     if counted.is_empty() {
         None
     } else if counted.iter().all(|c| c.usable_bytes.is_some()) {

@@ -20,22 +20,28 @@ pub(super) fn of(result: &RunResult) -> Vec<String> {
     warnings
 }
 
-/// The warning about sites whose sum is not what the counters say.
-pub(super) fn of_sites(figures: &Figures, sites: &SiteTable) -> Vec<String> {
-    let PerOp { bytes_per_op, allocs_per_op } = sites.total;
-    let pairs = [("B/op", bytes_per_op, figures.bytes_per_op), ("allocs/op", allocs_per_op, figures.allocs_per_op)];
-    pairs
-        .into_iter()
-        .filter_map(|(unit, profiled, counted)| {
-            let counted = counted.filter(|counted| *counted > 0.0)?;
+/// The warnings about sites whose sum is not what was counted, in their own pass or in the timed rounds.
+pub(super) fn of_sites(figures: &Figures, sites: &SiteTable, counted: Option<PerOp>) -> Vec<String> {
+    let rounds = figures
+        .bytes_per_op
+        .zip(figures.allocs_per_op)
+        .map(|(bytes_per_op, allocs_per_op)| PerOp { bytes_per_op, allocs_per_op });
+    let against = |reference: Option<PerOp>, whose: &'static str| {
+        let pairs = reference.map(|reference| {
+            [
+                ("B/op", sites.total.bytes_per_op, reference.bytes_per_op),
+                ("allocs/op", sites.total.allocs_per_op, reference.allocs_per_op),
+            ]
+        });
+        pairs.into_iter().flatten().filter_map(move |(unit, profiled, counted)| {
             let off = (profiled - counted) / counted;
-            (off.abs() > SITES_TOLERANCE).then(|| {
-                format!(
-                    "the sites add up to {profiled:.2} {unit}, the counters say {counted:.2}: {:+.1} %",
-                    off * 100.0
-                )
+            (counted > 0.0 && off.abs() > SITES_TOLERANCE).then(|| {
+                format!("the sites add up to {profiled:.2} {unit}, {whose} {counted:.2}: {:+.1} %", off * 100.0)
             })
         })
+    };
+    against(counted, "the counters of the same requests say")
+        .chain(against(rounds, "the timed rounds, which are other requests, had"))
         .collect()
 }
 
@@ -65,7 +71,8 @@ fn failures(result: &RunResult, warnings: &mut Vec<String>) {
         warnings.push("no call succeeded".to_owned());
     }
     if result.failure_requests > 0 {
-        let most = most_frequent_error(&result.rounds).map(|message| format!("; most often: {message}")).unwrap_or_default();
+        let most =
+            most_frequent_error(&result.rounds).map(|message| format!("; most often: {message}")).unwrap_or_default();
         let cost = if result.success_requests > 0 { "; per-op figures include their cost" } else { "" };
         warnings.push(format!("{} of {} calls failed{cost}{most}", result.failure_requests, result.total_requests));
     }
@@ -88,7 +95,8 @@ fn counters(result: &RunResult, warnings: &mut Vec<String>) {
     if !readings.iter().any(|server| server.counters().is_some()) {
         warnings.push("the server doesn't count its allocations: B/op and allocs/op are unknown".to_owned());
     } else if readings.iter().any(|server| server.ops().is_none()) {
-        warnings.push("the server doesn't count its requests: per-op figures use the load generator's count".to_owned());
+        warnings
+            .push("the server doesn't count its requests: per-op figures use the load generator's count".to_owned());
     }
     if result.bytes_per_op_basis == Some(BytesBasis::Requested) {
         warnings.push("the server's allocator doesn't tell usable bytes: B/op is what was requested".to_owned());
@@ -102,7 +110,8 @@ fn disturbances(result: &RunResult, warnings: &mut Vec<String>) {
         ));
     }
     if let Some(spread) = result.spread.qps.filter(|spread| *spread > QPS_SPREAD_LIMIT) {
-        warnings.push(format!("QPS varies by ±{:.0} % over the rounds: something else used the machine", spread * 100.0));
+        warnings
+            .push(format!("QPS varies by ±{:.0} % over the rounds: something else used the machine", spread * 100.0));
     }
 }
 

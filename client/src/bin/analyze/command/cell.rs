@@ -204,8 +204,8 @@ impl Cell {
             Ok(pass) => self.keep_allocs(bench.store, &pass)?,
             Err(error) => self.warn(format!("no allocation profile: {error}")),
         }
-        let heap = progress.during(&format!("{name} heap profile"), Duration::from_secs(1), None, heap_pass(driver, debug, stop));
-        match heap.await {
+        let work = heap_pass(driver, debug, stop);
+        match progress.during(&format!("{name} heap profile"), Duration::from_secs(1), None, work).await {
             Ok(profile) => {
                 bench.store.keep(Artifact::HeapProfile, &mut self.result, &profile)?;
             }
@@ -238,7 +238,7 @@ impl Cell {
             }
         };
         match profile::sites(&profile, pass.ops, SITES) {
-            Ok(sites) => self.result.set_sites(sites),
+            Ok(sites) => self.result.set_sites(sites, pass.counted),
             Err(error) => self.warn(format!("no table of sites: {error}")),
         }
         self.picture(store, Artifact::AllocSpaceFlamegraph, &profile, "alloc_space", Some(pass.ops))?;
