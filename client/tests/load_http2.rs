@@ -1,4 +1,5 @@
 //! The HTTP/2 driver against servers that do as they should.
+#![allow(clippy::unwrap_used, reason = "a helper of a test fails where the test should")]
 
 mod load_support;
 
