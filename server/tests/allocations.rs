@@ -1,5 +1,7 @@
 //! What a Triple call may cost, counted exactly. A program of its own: the counters are the process's.
 
+#![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
+
 mod support;
 
 use std::{

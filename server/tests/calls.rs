@@ -1,5 +1,7 @@
 //! Calls that succeed, in every framing, codec and encoding, and what they count as.
 
+#![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
+
 mod support;
 
 use std::io::Read;

@@ -1,5 +1,7 @@
 //! What real clients sent, answered as real servers answered it. `vectors/README.md` says who they were.
 
+#![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
+
 mod support;
 
 use std::{fs, io::Read, path::Path};

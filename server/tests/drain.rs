@@ -1,5 +1,7 @@
 //! A drain: what is in flight finishes, nothing new begins.
 
+#![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
+
 mod support;
 
 use echo_server::{ServeError, grpc, raw, triple};

@@ -1,5 +1,7 @@
 //! What counts as an op, and how it ends. A program of its own, and one test: the counters are the process's.
 
+#![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
+
 mod support;
 
 use debug_pprof::ops::{Method, MethodCounts, method};

@@ -1,5 +1,7 @@
 //! The gRPC and raw servers, on the wire.
 
+#![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
+
 mod support;
 
 use debug_pprof::ops::method;
@@ -44,7 +46,8 @@ async fn raw_echoes_messages_of_any_size_however_they_arrive() {
         let message = [&(length as u32).to_be_bytes()[..], &vec![7; length]].concat();
         let mut echo = vec![0; message.len()];
         let (written, read) = tokio::join!(write.write_all(&message), read.read_exact(&mut echo));
-        (written.unwrap(), read.unwrap());
+        written.unwrap();
+        read.unwrap();
         assert!(echo == message, "{length}");
     }
     // Three at once and a piece of the fourth.

@@ -1,5 +1,7 @@
 //! The program `echo-server`: its ready line, its exit codes, its signals.
 
+#![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
+
 use std::{
     io::{BufRead, BufReader, Read, Write},
     net::{TcpListener, TcpStream},

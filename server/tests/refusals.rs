@@ -1,5 +1,7 @@
 //! Requests that HTTP or the protocol does not let through, and both forms of their errors.
 
+#![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
+
 mod support;
 
 use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
