@@ -15,8 +15,9 @@
 //! }
 //! ```
 //!
-//! Build it with `-C force-frame-pointers=yes` (in `.cargo/config.toml`) and line tables (`debug = "line-tables-only"` in
-//! the release profile): the first gives the allocation profiles their stacks, the second the lines.
+//! Build it with `-C force-frame-pointers=yes` (in `.cargo/config.toml`) and `debug = "limited"` in the release profile: the
+//! first gives the allocation profiles their stacks, the second their lines and names. With `"line-tables-only"` the lines
+//! stay, but inlined functions are called `poll` or `new`, without their path.
 //!
 //! What is counted: every allocation through Rust's global allocator on every thread, apart for the threads that serve
 //! these endpoints or otherwise look on ([`exclude_current_thread`]). Counting costs a few plain stores an allocation.
