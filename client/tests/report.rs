@@ -38,7 +38,8 @@ fn colour_only_when_asked_for() {
     let plain = report::text(&results, Path::new(DATA_DIR), Style::default());
     let coloured = report::text(&results, Path::new(DATA_DIR), Style { color: true, ..Style::default() });
     assert!(!plain.contains('\x1b') && coloured.contains("\x1b[1m") && coloured.contains("\x1b[33m"));
-    let stripped = ["\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[33m"].iter().fold(coloured, |text, code| text.replace(code, ""));
+    let stripped =
+        ["\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[33m"].iter().fold(coloured, |text, code| text.replace(code, ""));
     assert_eq!(stripped, plain, "colour changes nothing else");
 }
 
@@ -73,7 +74,8 @@ fn csv_has_the_keys_of_the_json() {
 #[test]
 fn json_reads_back_as_it_was() {
     let results = [full(), vec![zero_success(), attached_without_counters(), no_rounds(), requested_only()]].concat();
-    let back: Vec<analyze::measure::result::RunResult> = serde_json::from_str(&report::json(&results).unwrap()).unwrap();
+    let back: Vec<analyze::measure::result::RunResult> =
+        serde_json::from_str(&report::json(&results).unwrap()).unwrap();
     assert_eq!(back, results);
 }
 
@@ -91,5 +93,8 @@ fn large_figures_fit_into_120_columns_unfolded() {
     }
     let text = report::table(&results, Style::default());
     assert!(text.lines().all(|line| line.chars().count() <= 120), "{text}");
-    assert!(text.lines().any(|line| line.contains("118,044") && line.contains("16,777,216") && line.contains("1,406.94")), "{text}");
+    assert!(
+        text.lines().any(|line| line.contains("118,044") && line.contains("16,777,216") && line.contains("1,406.94")),
+        "{text}"
+    );
 }

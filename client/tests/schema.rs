@@ -5,7 +5,7 @@ mod results;
 use std::path::Path;
 
 use analyze::{
-    measure::result::{BytesBasis, Interval, RunResult, ServerReading},
+    measure::result::{BytesBasis, Interval, PerOp, RunResult, ServerReading},
     store::{Artifact, Store, StoreError, load_result},
 };
 use jsonschema::Validator;

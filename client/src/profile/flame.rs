@@ -45,9 +45,11 @@ pub fn flamegraph(profile: &Profile, flame: &Flame<'_>) -> Result<String, Profil
     options.deterministic = true;
 
     // A process's own stack count is a whole number already, so inferno draws the profile's values as they are.
-    let lines: Vec<String> = stacks.iter().map(|(stack, value)| format!("{} {value}", stack.replace(MARK, "?"))).collect();
+    let lines: Vec<String> =
+        stacks.iter().map(|(stack, value)| format!("{} {value}", stack.replace(MARK, "?"))).collect();
     let mut svg = Vec::new();
-    flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), &mut svg).map_err(ProfileError::Flamegraph)?;
+    flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), &mut svg)
+        .map_err(ProfileError::Flamegraph)?;
     Ok(with_quantities(&String::from_utf8_lossy(&svg), |count| quantity.format(count)))
 }
 

@@ -25,7 +25,7 @@ pub use self::{
     error::{FileError, ProfileError},
     flame::{Flame, flamegraph},
     model::{Frame, Profile, SampleType},
-    names::{readable_name, readable_path},
+    names::{module, readable_frame, readable_name, readable_path},
     scale::{Scale, percentage, three_digits},
     sites::sites,
     top::{Inlined, TopRow, TopTable, top},

@@ -117,21 +117,17 @@ impl Profile {
         let mapping_ids = index("mapping", message.mapping.iter().map(|m| m.id))?;
         let function_ids = index("function", message.function.iter().map(|f| f.id))?;
         let location_ids = index("location", message.location.iter().map(|l| l.id))?;
-        let mappings = message
-            .mapping
-            .iter()
-            .map(|m| strings.get(m.filename, "a mapping"))
-            .collect::<Result<Vec<_>, _>>()?;
+        let mappings =
+            message.mapping.iter().map(|m| strings.get(m.filename, "a mapping")).collect::<Result<Vec<_>, _>>()?;
         let functions = message
             .function
             .iter()
-            .map(|f| Ok(Function { name: strings.get(f.name, "a function")?, file: strings.get(f.filename, "a function")? }))
+            .map(|f| {
+                Ok(Function { name: strings.get(f.name, "a function")?, file: strings.get(f.filename, "a function")? })
+            })
             .collect::<Result<Vec<_>, ProfileError>>()?;
-        let locations = message
-            .location
-            .iter()
-            .map(|l| location(l, &mapping_ids, &function_ids))
-            .collect::<Result<Vec<_>, _>>()?;
+        let locations =
+            message.location.iter().map(|l| location(l, &mapping_ids, &function_ids)).collect::<Result<Vec<_>, _>>()?;
         let samples = message
             .sample
             .into_iter()
@@ -260,7 +256,8 @@ fn location(
     mappings: &HashMap<u64, usize>,
     functions: &HashMap<u64, usize>,
 ) -> Result<Location, ProfileError> {
-    let missing = |kind, id: u64| ProfileError::Missing { from: format!("location {}", location.id), kind, id: id.into() };
+    let missing =
+        |kind, id: u64| ProfileError::Missing { from: format!("location {}", location.id), kind, id: id.into() };
     let mapping = match location.mapping_id {
         0 => None,
         id => Some(*mappings.get(&id).ok_or_else(|| missing("mapping", id))?),

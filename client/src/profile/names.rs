@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use super::Frame;
+
 /// A function's name without what hides it: hashes, generic parameters, and the trait it was called through. `crate::module::function`
 /// stays, as do the names of other languages.
 ///
@@ -11,7 +13,7 @@ use std::borrow::Cow;
 /// | `hyper::proto::<impl core::future::Future for hyper::server::Conn<I>>::poll` | `hyper::server::Conn::poll` |
 /// | `alloc::slice::<impl [T]>::to_vec` | `alloc::slice::to_vec` |
 /// | `<T as core::convert::Into<U>>::into` | `core::convert::Into::into` |
-/// | `core::ptr::drop_in_place<alloc::vec::Vec<u8>>` | `core::ptr::drop_in_place<Vec>` |
+/// | `core::ptr::drop_in_place<alloc::vec::Vec<h2::Frame<B>>>` | `core::ptr::drop_in_place<Vec<Frame>>` |
 pub fn readable_name(symbol: &str) -> Cow<'_, str> {
     let demangled = demangle(symbol);
     // `Map.<init>` is Java's; Go and C have no `::`.
@@ -24,13 +26,41 @@ pub fn readable_name(symbol: &str) -> Cow<'_, str> {
     }
 }
 
-/// A source file without where it lies on the machine it was compiled on: from the folder that holds the last `src`, or from the
-/// module in Go's cache on.
+/// The readable name of a frame's function. With line tables only, the debug information of inlined functions has their bare names:
+/// `with_capacity_in`. The module is then that of the source file: `alloc::raw_vec::with_capacity_in`.
+pub fn readable_frame(frame: &Frame<'_>) -> String {
+    let label = frame.label();
+    let Some(module) = frame.file.and_then(module).filter(|_| frame.function.is_some()) else {
+        return readable_name(&label).into_owned();
+    };
+    match simplify(&label) {
+        Some(bare) if !bare.contains("::") => format!("{module}::{bare}"),
+        _ => readable_name(&label).into_owned(),
+    }
+}
+
+/// The module a Rust source file holds, as far as its path tells: `h2-0.4.20/src/codec/framed_read.rs` is `h2::codec::framed_read`.
+pub fn module(file: &str) -> Option<String> {
+    let path = readable_path(file).strip_suffix(".rs")?;
+    let (package, path) = path.split_once("/src/").or_else(|| path.split_once("/out/"))?;
+    // A version, or the hash in the name of a build script's folder.
+    let is_suffix = |text: &str| text.starts_with(|c: char| c.is_ascii_digit()) || text.len() == 16 && is_hex(text);
+    let name = package.rsplit_once('-').filter(|(_, end)| is_suffix(end)).map_or(package, |(name, _)| name);
+    let name = name.replace('-', "_");
+    let modules = path.split('/').filter(|part| !["lib", "main", "mod"].contains(part));
+    Some(std::iter::once(name.as_str()).chain(modules).collect::<Vec<_>>().join("::"))
+}
+
+/// A source file without where it lies on the machine it was compiled on: from the folder that holds the last `src`, from the
+/// package whose build script wrote it, or from the module in Go's cache on.
 ///
 /// `/home/me/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f/h2-0.4.20/src/server.rs` is `h2-0.4.20/src/server.rs`.
 pub fn readable_path(path: &str) -> &str {
     if let Some((_, module)) = path.split_once("/pkg/mod/") {
         return module;
+    }
+    if let Some((_, generated)) = path.split_once("/build/").filter(|(_, rest)| rest.contains("/out/")) {
+        return generated;
     }
     let Some(src) = path.rfind("/src/") else { return path };
     path[..src].rfind('/').map_or(path, |parent| &path[parent + 1..])
@@ -48,9 +78,13 @@ fn demangle(symbol: &str) -> Cow<'_, str> {
 /// Legacy symbols end in `::h` and 16 hex digits.
 fn without_hash(name: &str) -> &str {
     match name.rsplit_once("::h") {
-        Some((path, hash)) if hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit()) => path,
+        Some((path, hash)) if hash.len() == 16 && is_hex(hash) => path,
         _ => name,
     }
+}
+
+fn is_hex(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
 /// Drops generic parameters and resolves `<A as B>`. `None` when the brackets don't match.
@@ -67,7 +101,7 @@ fn simplify(name: &str) -> Option<String> {
             '[' if is_disambiguator(rest) => rest = &rest[rest.find(']')? + 1..],
             '{' => {
                 let close = closing(rest)?;
-                out.push_str(braces(&rest[..=close]));
+                out.push_str(&braces(&rest[..=close]));
                 rest = &rest[close + 1..];
             }
             _ => {
@@ -92,10 +126,8 @@ fn angle(out: &mut String, inner: &str) -> Option<()> {
         return put_type(out, target, of);
     }
     if out.ends_with("drop_in_place") || out.ends_with("drop_in_place::") {
-        // The only thing such a function has to tell.
-        let dropped = simplify(without_reference(inner))?;
         drop_separator(out);
-        *out += &format!("<{}>", dropped.rsplit("::").next().unwrap_or(&dropped));
+        *out += &format!("<{}>", brief(inner)?);
         return Some(());
     }
     drop_separator(out);
@@ -118,6 +150,29 @@ fn put_type(out: &mut String, target: &str, of: Option<&str>) -> Option<()> {
     Some(())
 }
 
+/// The last part of a type's name, and for what the standard library wraps around others, what is in it: `Option<Body>`. For a
+/// closure, whose it is.
+fn brief(target: &str) -> Option<String> {
+    let target = without_reference(target);
+    let path = simplify(target)?;
+    let at = path.rfind("::").map_or(0, |at| at + 2);
+    let last = &path[at..];
+    if last == "{closure}" {
+        let whose = path[..at.saturating_sub(2)].rfind("::").map_or(0, |at| at + 2);
+        return Some(path[whose..].to_owned());
+    }
+    let is_wrapper = ["core::", "alloc::", "std::"].iter().any(|library| path.starts_with(library));
+    match target.split_once('<') {
+        Some((before, _)) if is_wrapper && !before.is_empty() => {
+            let inner = &target[before.len()..];
+            let arguments = &inner[1..closing(inner)?];
+            let first = split_at_depth_0(arguments, ",").map_or(arguments, |(first, _)| first);
+            Some(format!("{last}<{}>", brief(first)?))
+        }
+        _ => Some(last.to_owned()),
+    }
+}
+
 fn drop_separator(out: &mut String) {
     if out.ends_with("::") {
         out.truncate(out.len() - 2);
@@ -131,15 +186,19 @@ fn without_reference(target: &str) -> &str {
         .map_or(target, without_reference)
 }
 
-/// `{{closure}}` and `{closure#3}` are the same to a reader.
-fn braces(text: &str) -> &str {
-    if text.contains("closure") { "{closure}" } else { text }
+/// `{{closure}}` and `{closure#3}` are the same to a reader, as are the first and the second `{async_block#1}`.
+fn braces(text: &str) -> String {
+    match text.split_once('#') {
+        _ if text.contains("closure") => "{closure}".to_owned(),
+        Some((kind, number)) if number.trim_end_matches('}').bytes().all(|b| b.is_ascii_digit()) => format!("{kind}}}"),
+        _ => text.to_owned(),
+    }
 }
 
 /// `alloc[8f3a01]::vec`: which of several crates of that name.
 fn is_disambiguator(rest: &str) -> bool {
     let inner = rest[1..].split(']').next().unwrap_or("");
-    inner.len() >= 5 && inner.len() < rest.len() - 1 && inner.bytes().all(|b| b.is_ascii_hexdigit())
+    inner.len() >= 5 && inner.len() < rest.len() - 1 && is_hex(inner)
 }
 
 /// Where the bracket that `text` starts with is closed.
@@ -173,7 +232,9 @@ fn split_at_depth_0<'a>(text: &'a str, separator: &str) -> Option<(&'a str, &'a 
             '<' | '(' | '[' | '{' => depth += 1,
             '>' if before == '-' => {}
             '>' | ')' | ']' | '}' => depth -= 1,
-            _ if depth == 0 && text[at..].starts_with(separator) => return Some((&text[..at], &text[at + separator.len()..])),
+            _ if depth == 0 && text[at..].starts_with(separator) => {
+                return Some((&text[..at], &text[at + separator.len()..]));
+            }
             _ => {}
         }
         before = c;
@@ -201,16 +262,58 @@ mod tests {
             ("<T as core::convert::Into<U>>::into", "core::convert::Into::into"),
             ("<&mut T as bytes::buf::buf_impl::Buf>::advance", "bytes::buf::buf_impl::Buf::advance"),
             ("<[u8] as alloc::borrow::ToOwned>::to_owned", "alloc::borrow::ToOwned::to_owned"),
-            ("core::ptr::drop_in_place<alloc::vec::Vec<http::header::Entry>>", "core::ptr::drop_in_place<Vec>"),
+            (
+                "core::ptr::drop_in_place<alloc::vec::Vec<http::header::Entry<T>>>",
+                "core::ptr::drop_in_place<Vec<Entry>>",
+            ),
             ("core::ptr::drop_in_place::<hyper::Body>", "core::ptr::drop_in_place<Body>"),
-            ("echo_server::triple::serve::{{closure}}::{{closure}}", "echo_server::triple::serve::{closure}::{closure}"),
+            ("core::ptr::drop_in_place::<core::result::Result<&a::B<C>, D>>", "core::ptr::drop_in_place<Result<B>>"),
+            ("core::ptr::drop_in_place<h2::server::poll::{{closure}}>", "core::ptr::drop_in_place<poll::{closure}>"),
+            (
+                "echo_server::triple::serve::{{closure}}::{{closure}}",
+                "echo_server::triple::serve::{closure}::{closure}",
+            ),
             ("echo_server::triple::serve::{closure#0}", "echo_server::triple::serve::{closure}"),
-            ("core::ops::function::FnOnce::call_once{{vtable.shim}}", "core::ops::function::FnOnce::call_once{{vtable.shim}}"),
+            ("tonic::server::grpc::{async_fn#12}", "tonic::server::grpc::{async_fn}"),
+            (
+                "core::ops::function::FnOnce::call_once{{vtable.shim}}",
+                "core::ops::function::FnOnce::call_once{{vtable.shim}}",
+            ),
             ("<fn(a::B) -> c::D as core::ops::FnOnce<(a::B,)>>::call_once", "core::ops::FnOnce::call_once"),
-            ("tokio::runtime::task::raw::poll::<hyper::Task<F>, alloc::sync::Arc<S>>", "tokio::runtime::task::raw::poll"),
+            (
+                "tokio::runtime::task::raw::poll::<hyper::Task<F>, alloc::sync::Arc<S>>",
+                "tokio::runtime::task::raw::poll",
+            ),
             ("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_fmt"),
         ] {
             assert_eq!(readable_name(symbol), readable, "{symbol}");
+        }
+    }
+
+    #[test]
+    fn bare_names_get_the_module_of_their_file() {
+        let frame = |function, file| Frame {
+            function: Some(function),
+            file: Some(file),
+            line: None,
+            mapping: None,
+            inlined: true,
+        };
+        for (name, file, readable) in [
+            ("with_capacity_in", "/rustc/0/library/alloc/src/raw_vec/mod.rs", "alloc::raw_vec::with_capacity_in"),
+            ("call<http::Request<B>, T>", "/r/tower-0.5.3/src/util.rs", "tower::util::call"),
+            ("next<u8>", "/r/hyper-util-0.1.21/src/rt/tokio.rs", "hyper_util::rt::tokio::next"),
+            ("{closure#0}", "/home/me/echo-server/src/lib.rs", "echo_server::{closure}"),
+            ("h2::frame::Data::new", "/rustc/0/library/core/src/mem.rs", "h2::frame::Data::new"),
+            (
+                "call",
+                "/home/me/target/debug/build/echo-proto-f123456789abcdef/out/benchmark.rs",
+                "echo_proto::benchmark::call",
+            ),
+            ("memcpy", "../sysdeps/x86_64/memmove.S", "memcpy"),
+            ("main.main", "/go/src/main.go", "main.main"),
+        ] {
+            assert_eq!(readable_frame(&frame(name, file)), readable);
         }
     }
 
@@ -233,10 +336,17 @@ mod tests {
     #[test]
     fn paths_start_where_the_crate_does() {
         for (path, readable) in [
-            ("/root/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f/h2-0.4.20/src/codec/framed_read.rs", "h2-0.4.20/src/codec/framed_read.rs"),
+            (
+                "/root/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f/h2-0.4.20/src/codec/framed_read.rs",
+                "h2-0.4.20/src/codec/framed_read.rs",
+            ),
             ("/rustc/0123456789/library/alloc/src/raw_vec.rs", "alloc/src/raw_vec.rs"),
             ("/home/me/echo/server/src/triple/service.rs", "server/src/triple/service.rs"),
             ("server/src/grpc.rs", "server/src/grpc.rs"),
+            (
+                "/home/me/target/release/build/echo-proto-0123456789abcdef/out/benchmark.rs",
+                "echo-proto-0123456789abcdef/out/benchmark.rs",
+            ),
             ("/root/go/pkg/mod/google.golang.org/grpc@v1.81.0/server.go", "google.golang.org/grpc@v1.81.0/server.go"),
             ("/usr/local/go/src/net/http/server.go", "go/src/net/http/server.go"),
             ("main.c", "main.c"),

@@ -40,7 +40,11 @@ impl Scale {
         let total = total.unsigned_abs();
         let least = values.map(i64::unsigned_abs).filter(|v| *v > 0).min().unwrap_or(total);
         let (small, large) = (Self::of(unit, least), Self::of(unit, total));
-        if small != large && least.saturating_mul(100) < total { Self::of(unit, least.saturating_mul(100)) } else { small }
+        if small != large && least.saturating_mul(100) < total {
+            Self::of(unit, least.saturating_mul(100))
+        } else {
+            small
+        }
     }
 
     /// The largest unit of which `value` holds one.
@@ -124,13 +128,13 @@ mod tests {
     fn percents_read_as_pprofs() {
         for (value, total, text) in [
             (1, 1, "  100%"),
-            (99_96, 100_00, "  100%"),
-            (99_94, 100_00, "99.94%"),
+            (9_996, 10_000, "  100%"),
+            (9_994, 10_000, "99.94%"),
             (1, 100, " 1.00%"),
             (5, 1_000, "  0.5%"),
             (48, 100_000, "0.048%"),
             (1, 10_000_000, "1e-05%"),
-            (9_99, 100_000, "    1%"),
+            (999, 100_000, "    1%"),
             (0, 7, "    0%"),
             (7, 0, "    0%"),
             (-1, 4, "25.00%"),
@@ -145,7 +149,10 @@ mod tests {
         assert_eq!(bytes(&[524_288, 1_048_576]).format(524_463), "512.17kB");
         assert_eq!(bytes(&[20_480, 10 << 20]).format(10 << 20), "10MB");
         assert_eq!(bytes(&[512, 2_000]).format(2_000), "2000B");
-        assert_eq!(Scale::fitting("nanoseconds", [10_000_000, 5_000_000_000].into_iter(), 5_010_000_000).format(10_000_000), "0.01s");
+        assert_eq!(
+            Scale::fitting("nanoseconds", [10_000_000, 5_000_000_000].into_iter(), 5_010_000_000).format(10_000_000),
+            "0.01s"
+        );
         assert_eq!(Scale::fitting("count", [1, 70_000].into_iter(), 70_001).format(70_000), "70000");
         assert_eq!(bytes(&[]).format(0), "0");
     }

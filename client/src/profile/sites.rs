@@ -2,7 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::{Frame, Profile, ProfileError, names::readable_name, names::readable_path};
+use super::{
+    Frame, Profile, ProfileError,
+    names::{module, readable_frame, readable_path},
+};
 use crate::measure::result::{Others, PerOp, Site, SiteTable};
 
 /// Code that allocates because its caller told it to: the allocator, collections and spawning. A function that starts with one of
@@ -27,6 +30,8 @@ const PLUMBING: &[&str] = &[
     "alloc::",
     "core::",
     "std::",
+    "str::",
+    "[",
     "bytes::",
     "hashbrown::",
     "indexmap::",
@@ -34,9 +39,14 @@ const PLUMBING: &[&str] = &[
     "smallvec::",
     "http::extensions::",
     "http::header::map::",
-    // A task's memory belongs to whoever spawns it.
+    // A box's or a task's memory belongs to whoever boxes or spawns.
+    "http_body_util::combinators::box_body::",
+    "tower::util::boxed",
+    "hyper::rt::bounds::",
+    "hyper_util::rt::tokio::TokioExecutor::execute",
     "tokio::runtime::task::",
     "tokio::runtime::handle::Handle::spawn",
+    "tokio::runtime::scheduler::Handle::spawn",
     "tokio::runtime::scheduler::current_thread::Handle::spawn",
     "tokio::runtime::scheduler::multi_thread::handle::Handle::",
     "tokio::runtime::context::",
@@ -47,8 +57,8 @@ const PLUMBING: &[&str] = &[
     "internal/runtime/maps.",
 ];
 
-/// The `limit` sites of a profile with `alloc_space` and `alloc_objects` that ask for the most bytes, per op; the rest is summed
-/// up, so that the table always adds up to the profile.
+/// The `limit` sites of a profile with `alloc_space` and `alloc_objects` that ask for the most bytes, per op. The rest, and what
+/// rounds to nothing, is summed up, so that the table always adds up to the profile.
 ///
 /// A site is the innermost frame, inlined ones included, that isn't [`PLUMBING`]. Where a whole stack is, it is the innermost frame.
 ///
@@ -68,7 +78,8 @@ pub fn sites(profile: &Profile, ops: u64, limit: usize) -> Result<SiteTable, Pro
 
     let mut sums: Vec<(Key, Sum)> = sums.into_iter().filter(|(_, sum)| sum.allocs != 0 || sum.bytes != 0).collect();
     sums.sort_by(|(a, x), (b, y)| (y.bytes, y.allocs).cmp(&(x.bytes, x.allocs)).then_with(|| a.cmp(b)));
-    let rest = sums.split_off(limit.min(sums.len()));
+    let worth_a_row = sums.iter().take_while(|(_, sum)| sum.shows(ops)).count();
+    let rest = sums.split_off(limit.min(worth_a_row));
     let mut others = Sum::default();
     rest.iter().for_each(|(_, sum)| others.add(*sum));
 
@@ -80,11 +91,13 @@ pub fn sites(profile: &Profile, ops: u64, limit: usize) -> Result<SiteTable, Pro
 }
 
 fn asked_for<'a>(mut frames: impl Iterator<Item = Frame<'a>>) -> Option<Frame<'a>> {
-    frames.find(|frame| frame.function.is_some_and(|function| !is_plumbing(&readable_name(function))))
+    frames.find(|frame| frame.function.is_some() && !is_plumbing(frame))
 }
 
-fn is_plumbing(function: &str) -> bool {
-    PLUMBING.iter().any(|prefix| function.starts_with(prefix))
+/// Goes by the function and by its file: a trait's own method, called on a type of someone else, has that type's name.
+fn is_plumbing(frame: &Frame<'_>) -> bool {
+    let starts = |name: &str| PLUMBING.iter().any(|prefix| name.starts_with(prefix));
+    starts(&readable_frame(frame)) || frame.file.and_then(module).is_some_and(|module| starts(&(module + "::")))
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -98,7 +111,7 @@ impl Key {
     fn of(frame: Option<Frame<'_>>) -> Self {
         match frame {
             Some(frame) => Self {
-                function: readable_name(&frame.label()).into_owned(),
+                function: readable_frame(&frame),
                 file: frame.file.map(|file| readable_path(file).to_owned()),
                 line: frame.line,
             },
@@ -122,6 +135,12 @@ impl Sum {
     fn add(&mut self, other: Self) {
         self.bytes += other.bytes;
         self.allocs += other.allocs;
+    }
+
+    /// Whether a table of whole bytes and hundredths of allocations shows more than zeros.
+    fn shows(self, ops: u64) -> bool {
+        let PerOp { bytes_per_op, allocs_per_op } = self.per(ops);
+        bytes_per_op.abs() >= 0.5 || allocs_per_op.abs() >= 0.005
     }
 
     fn per(self, ops: u64) -> PerOp {

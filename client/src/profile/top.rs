@@ -94,10 +94,16 @@ pub fn top(profile: &Profile, type_index: usize, limit: Option<usize>) -> TopTab
         .iter()
         .enumerate()
         .filter(|(at, _)| kept[*at])
-        .map(|(at, n)| TopRow { name: n.name.clone(), flat: n.flat, cum: n.cum, inlined: inlined.get(&at).copied().unwrap_or(Inlined::No) })
+        .map(|(at, n)| TopRow {
+            name: n.name.clone(),
+            flat: n.flat,
+            cum: n.cum,
+            inlined: inlined.get(&at).copied().unwrap_or(Inlined::No),
+        })
         .collect();
     rows.sort_by(|a, b| {
-        let key = |row: &TopRow| (Reverse(row.flat.saturating_abs()), row.name.clone(), Reverse(row.cum.saturating_abs()));
+        let key =
+            |row: &TopRow| (Reverse(row.flat.saturating_abs()), row.name.clone(), Reverse(row.cum.saturating_abs()));
         key(a).cmp(&key(b))
     });
     rows.truncate(limit.unwrap_or(usize::MAX));
@@ -153,7 +159,9 @@ fn inlined(stacks: &[(Stack, i64)], kept: &[bool], cutoff: i64) -> HashMap<usize
     let mut how = HashMap::new();
     for ((_, callee), edge) in edges.into_iter().filter(|(_, edge)| edge.weight.saturating_abs() >= cutoff) {
         let this = if edge.inlined { Inlined::Yes } else { Inlined::No };
-        how.entry(callee).and_modify(|so_far| *so_far = if *so_far == this { this } else { Inlined::Partly }).or_insert(this);
+        how.entry(callee)
+            .and_modify(|so_far| *so_far = if *so_far == this { this } else { Inlined::Partly })
+            .or_insert(this);
     }
     how
 }

@@ -23,7 +23,8 @@ pub fn csv(results: &[RunResult]) -> Result<String, CsvError> {
         let Value::Object(object) = serde_json::to_value(result).map_err(fail)? else {
             return Err(CsvError("a result is no object".to_owned()));
         };
-        let row: Vec<(String, Value)> = object.into_iter().filter(|(key, _)| !NESTED.contains(&key.as_str())).flat_map(flatten).collect();
+        let row: Vec<(String, Value)> =
+            object.into_iter().filter(|(key, _)| !NESTED.contains(&key.as_str())).flat_map(flatten).collect();
         if at == 0 {
             writer.write_record(row.iter().map(|(key, _)| key)).map_err(fail)?;
         }

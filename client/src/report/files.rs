@@ -52,9 +52,12 @@ mod tests {
 
     #[test]
     fn parents_are_resolved_as_far_as_they_are_known() {
-        for (path, expected) in
-            [("data/t/../../profiles/t/a", "profiles/t/a"), ("../data/../x", "../x"), ("../../x", "../../x"), ("/a/../x", "/x")]
-        {
+        for (path, expected) in [
+            ("data/t/../../profiles/t/a", "profiles/t/a"),
+            ("../data/../x", "../x"),
+            ("../../x", "../../x"),
+            ("/a/../x", "/x"),
+        ] {
             assert_eq!(normal(Path::new(path)), Path::new(expected));
         }
     }

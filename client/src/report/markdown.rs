@@ -20,7 +20,8 @@ fn scenario(results: &[&RunResult]) -> String {
     text += &row(std::iter::once("framework".to_owned()).chain(heads));
     text += &row(std::iter::once("---".to_owned()).chain(columns.iter().map(|_| "---:".to_owned())));
     for result in results {
-        text += &row(std::iter::once(escape(&result.framework)).chain(columns.iter().map(|column| (column.cell)(result))));
+        text +=
+            &row(std::iter::once(escape(&result.framework)).chain(columns.iter().map(|column| (column.cell)(result))));
     }
     text += "\n";
     for note in footnotes(results) {
@@ -41,7 +42,9 @@ fn scenario(results: &[&RunResult]) -> String {
 }
 
 fn folded_sites(result: &RunResult, sites: &SiteTable) -> String {
-    let line = |per_op: PerOp, function: String, file: String| row([whole(per_op.bytes_per_op), two_decimals(per_op.allocs_per_op), function, file]);
+    let line = |per_op: PerOp, function: String, file: String| {
+        row([whole(per_op.bytes_per_op), two_decimals(per_op.allocs_per_op), function, file])
+    };
     let mut text = format!("\n<details><summary>Where {} allocates</summary>\n\n", escape(&result.framework));
     text += &row(["B/op", "allocs/op", "function", "file:line"].map(str::to_owned));
     text += &row(["---:", "---:", "---", "---"].map(str::to_owned));
@@ -66,5 +69,8 @@ fn code(text: &str) -> String {
 }
 
 fn escape(text: &str) -> String {
-    text.chars().flat_map(|c| ("|*_`<>[]\\".contains(c)).then_some('\\').into_iter().chain([c])).collect::<String>().replace('\n', " ")
+    text.chars()
+        .flat_map(|c| ("|*_`<>[]\\".contains(c)).then_some('\\').into_iter().chain([c]))
+        .collect::<String>()
+        .replace('\n', " ")
 }

@@ -49,7 +49,11 @@ fn site_table(sites: &SiteTable, width: usize) -> String {
 /// Head, sites, the rest and the sum, as text.
 fn rows(sites: &SiteTable) -> Vec<[String; 5]> {
     let row = |per_op: PerOp, function: String, file: String| {
-        let share = if sites.total.bytes_per_op > 0.0 { percent(per_op.bytes_per_op / sites.total.bytes_per_op) } else { "–".to_owned() };
+        let share = if sites.total.bytes_per_op > 0.0 {
+            percent(per_op.bytes_per_op / sites.total.bytes_per_op)
+        } else {
+            "–".to_owned()
+        };
         [whole(per_op.bytes_per_op), two_decimals(per_op.allocs_per_op), share, function, file]
     };
     let mut rows = vec![["B/op", "allocs/op", "share", "function", "file:line"].map(str::to_owned)];
@@ -80,7 +84,11 @@ fn keep_end(text: &str, width: usize) -> String {
     }
     let from = text.char_indices().nth(length - width.saturating_sub(1)).map_or(text.len(), |(at, _)| at);
     let kept = &text[from..];
-    let part = kept.find("::").or_else(|| kept.find('/')).map(|at| &kept[at..]).filter(|part| part.chars().count() > width / 2);
+    let part = kept
+        .find("::")
+        .or_else(|| kept.find('/'))
+        .map(|at| &kept[at..])
+        .filter(|part| part.chars().count() > width / 2);
     format!("…{}", part.unwrap_or(kept))
 }
 

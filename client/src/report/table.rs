@@ -34,7 +34,9 @@ fn grid(results: &[&RunResult], columns: &[&[Column]]) -> String {
     let heads = columns.iter().map(|column| column.head.join("\n"));
     table.set_header(std::iter::once("\nframework".to_owned()).chain(heads));
     for result in results {
-        table.add_row(std::iter::once(result.framework.clone()).chain(columns.iter().map(|column| (column.cell)(result))));
+        table.add_row(
+            std::iter::once(result.framework.clone()).chain(columns.iter().map(|column| (column.cell)(result))),
+        );
     }
     finish(table, columns.len() + 1, 1)
 }

@@ -119,7 +119,8 @@ impl Store {
     /// [`StoreError::Write`].
     pub fn save(&self, result: &RunResult) -> Result<PathBuf, StoreError> {
         let path = self.data_dir().join(result.file_name());
-        let json = serde_json::to_vec_pretty(result).map_err(|source| StoreError::Write { path: path.clone(), source: source.into() })?;
+        let json = serde_json::to_vec_pretty(result)
+            .map_err(|source| StoreError::Write { path: path.clone(), source: source.into() })?;
         replace(&path, &[&json, b"\n".as_slice()].concat())?;
         Ok(path)
     }

@@ -1,8 +1,8 @@
 //! Raw rounds → figures. Everything here is arithmetic on what the rounds hold.
 
 use super::{
-    AllocCounters, BytesBasis, ClientReading, Figures, Files, Interval, LatencySummary, OpCounts, Round, RunMeta,
-    RunResult, RunSample, SCHEMA_VERSION, ServerReading, SiteTable, warnings,
+    AllocCounters, BytesBasis, ClientReading, Figures, Files, Interval, LatencySummary, OpCounts, PerOp, Round,
+    RunMeta, RunResult, RunSample, SCHEMA_VERSION, ServerReading, SiteTable, warnings,
 };
 use crate::{load::Latency, stats};
 
