@@ -5,7 +5,7 @@
 //!
 //! - `driver`: opens connections, runs the preflight and the windows;
 //! - `http2`, `raw`: transports, one call after another for one task;
-//! - `engine`: tasks, window, draining, over the [`Transport`](engine::Transport) trait, so that it is tested without a network;
+//! - `engine`: tasks, window, draining, over the `Transport` trait, so that it is tested without a network;
 //! - `tally`, `latency`: what each task records, without a lock per call;
 //! - `message`, `meter`, `wire`: what is sent, counted and read off the wire.
 //!
