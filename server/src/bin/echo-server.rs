@@ -13,7 +13,7 @@ static ALLOC: CountingAlloc<Jemalloc> = CountingAlloc::jemalloc();
 debug_pprof::jemalloc_conf!(c"prof:true,prof_active:true,lg_prof_sample:19,prof_accum:true,prof_unbias:false");
 
 #[derive(Debug, Parser)]
-#[command(name = "echo-server", version, about = "Instrumented echo servers with Go-compatible debug endpoints")]
+#[command(name = "echo-server", version)]
 #[command(subcommand_value_name = "triple|grpc|raw", arg_required_else_help = false)]
 struct Cli {
     #[command(subcommand)]

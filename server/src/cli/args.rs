@@ -13,11 +13,7 @@ use crate::{DEFAULT_MESSAGE_LIMIT, Http2Settings, grpc, raw, triple};
 const LARGEST_WINDOW: i64 = (1 << 31) - 1;
 const LARGEST_MESSAGE_LIMIT: u64 = 1 << 30;
 
-/// An echo server to run.
-///
-/// When it can be reached it prints one line on stdout:
-/// `{"ready":true,"framework":"triple","addr":"127.0.0.1:20000","debug_addr":"http://127.0.0.1:8000","pid":1,"workers":2,"cpus":[0,1],"settings":{…}}`.
-/// `debug_addr` is null when the debug endpoints are off.
+/// Instrumented echo servers with Go-compatible debug endpoints
 #[derive(Debug, Clone, Subcommand)]
 pub enum Serve {
     /// Triple on HTTP/1.1 and h2c, one port [default port 20000, debug 8000]

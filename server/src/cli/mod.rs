@@ -57,9 +57,12 @@ enum CommandError {
 
 /// Runs a server until SIGTERM or SIGINT and then drains it; a second signal ends it at once.
 ///
-/// Prints one JSON line on stdout when the server can be reached (see [`Serve`]), logs to stderr, and on failure one
-/// line there. The exit code is 0 after a drain, 1 for what failed at run time, 2 for a debug
-/// address that is not allowed, 130 or 143 after a second signal.
+/// When the server can be reached it prints one line on stdout, with a `debug_addr` of null if there are no debug
+/// endpoints:
+/// `{"ready":true,"framework":"triple","addr":"127.0.0.1:20000","debug_addr":"http://127.0.0.1:8000","pid":1,"workers":2,"cpus":[0,1],"settings":{…}}`.
+/// Logs go to stderr, and on failure one line. The exit code is 0 after a drain, 1 for what failed at run time, 2 for a
+/// debug address that is not allowed, 130 or 143 after a second signal.
+///
 /// Call it from a process that has no other threads yet, so that `--cpus` binds all of them.
 pub fn serve(command: Serve) -> ExitCode {
     init_logging();
