@@ -90,10 +90,7 @@ impl IntoResponse for Error {
 }
 
 /// Runs work on a thread of its own that isn't counted, and waits for it without blocking the runtime.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Response
-where
-    T: IntoResponse,
-{
+async fn blocking<T: IntoResponse + Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Response {
     let (send, receive) = tokio::sync::oneshot::channel();
     let spawned = thread::spawn_excluded(move || {
         // The caller may have gone away; then nobody wants the result.

@@ -219,15 +219,20 @@ struct Block {
 const NO_BLOCK: usize = 0;
 const BEING_WRITTEN: usize = 1;
 
-impl LiveSamples {
+impl Block {
     const fn new() -> Self {
-        const BLOCK: Block = Block {
+        Block {
             address: AtomicUsize::new(NO_BLOCK),
             entry: AtomicU32::new(0),
             objects: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
-        };
-        LiveSamples { filter: [const { AtomicU16::new(0) }; FILTER], blocks: [const { BLOCK }; BLOCKS] }
+        }
+    }
+}
+
+impl LiveSamples {
+    const fn new() -> Self {
+        LiveSamples { filter: [const { AtomicU16::new(0) }; FILTER], blocks: [const { Block::new() }; BLOCKS] }
     }
 
     /// The top bits of a Fibonacci hash; the low bits of an address are its alignment.

@@ -142,10 +142,8 @@ impl<const ENTRIES: usize, const WORDS: usize> StackTable<ENTRIES, WORDS> {
             let index = (hash as usize).wrapping_add(probe) & (ENTRIES - 1);
             let entry = &self.entries[index];
             match entry.hash.load(Acquire) {
-                EMPTY => {
-                    if entry.hash.compare_exchange(EMPTY, BEING_WRITTEN, AcqRel, Acquire).is_ok() {
-                        return self.fill(entry, hash, frames, size_class, confirm).map(|()| (index, entry));
-                    }
+                EMPTY if entry.hash.compare_exchange(EMPTY, BEING_WRITTEN, AcqRel, Acquire).is_ok() => {
+                    return self.fill(entry, hash, frames, size_class, confirm).map(|()| (index, entry));
                 }
                 found if found == hash && self.holds(entry, frames.pcs, size_class) => return Some((index, entry)),
                 _ => {}

@@ -52,11 +52,16 @@ impl Stack {
         let mut pcs = [const { MaybeUninit::<usize>::uninit() }; MAX_FRAMES];
         let (mut len, mut end) = (0, End::Astray);
         let (top, root) = (self.top.get(), self.root.get());
+        // Where there are no frame pointers the register holds anything: this array is the lowest that can be a frame.
+        let bottom = pcs.as_ptr() as usize;
         let mut frame = frame_pointer();
         // A frame holds the caller's frame pointer and, above it, the return address.
-        while frame % size_of::<usize>() == 0 && frame.saturating_add(2 * size_of::<usize>()) <= top {
-            // SAFETY: `frame` starts as this function's own, only grows (below), and both words lie below the top of
-            // this thread's stack: they are mapped and nobody else writes them now.
+        while frame.is_multiple_of(size_of::<usize>())
+            && frame >= bottom
+            && frame.saturating_add(2 * size_of::<usize>()) <= top
+        {
+            // SAFETY: both words lie aligned between this function's own array and the top of this thread's stack: they
+            // are mapped and nobody else writes them now.
             let (caller, pc) = unsafe { (*(frame as *const usize), *(frame as *const usize).add(1)) };
             if pc == 0 {
                 break;

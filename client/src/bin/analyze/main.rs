@@ -29,8 +29,30 @@ fn main() -> ExitCode {
     match command::execute(chosen) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            eprintln!("error: {}", one_line(&error));
             ExitCode::from(error.downcast_ref::<plan::UsageError>().map_or(1, |_| 2))
         }
+    }
+}
+
+/// An error and its causes, without those that are in the line already.
+fn one_line(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |line, cause| match line.as_str() {
+        "" => cause,
+        line if line.contains(&cause) => line.to_owned(),
+        line => format!("{line}: {cause}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::{Context, anyhow};
+
+    use super::*;
+
+    #[test]
+    fn causes_are_said_once() {
+        let error = Err::<(), _>(anyhow!("no such file")).context("a.pb: no such file").context("reading");
+        assert_eq!(one_line(&error.expect_err("an error")), "reading: a.pb: no such file");
     }
 }

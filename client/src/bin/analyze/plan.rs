@@ -258,7 +258,7 @@ mod tests {
             let error = refused(|args| args.scenario = vec![value.to_owned()]);
             assert!(error.starts_with("--scenario: ") && error.contains(value) && error.contains("1MiB-100"), "{error}");
         };
-        ["1MB-x", "0B-10", "20MiB-1", "-1", "128B-0"].map(scenario);
+        ["1MB-x", "0B-10", "20MiB-1", "-1", "128B-0"].into_iter().for_each(scenario);
         assert!(refused(|args| args.scenario.clear()).starts_with("--scenario is missing"));
         let error = refused(|args| args.framework = vec!["thrift".to_owned()]);
         assert_eq!(error, "--framework: framework \"thrift\": must be one of triple, grpc, raw");

@@ -83,6 +83,7 @@ impl Cell {
         meta.environment.server_address = Some(addr.to_string());
         let (target, failure) = match driver.preflight().await {
             Ok(wire) => {
+                meta.warnings.extend(queueing(&wire, scenario));
                 meta.wire = Some(wire);
                 (Some(Target { driver, debug }), None)
             }
@@ -265,6 +266,20 @@ impl Cell {
     fn warn(&mut self, warning: String) {
         self.result.warnings.push(warning);
     }
+}
+
+/// A warning where calls have to wait for a free stream, which counts as their latency.
+fn queueing(wire: &Wire, scenario: Scenario) -> Option<String> {
+    let limit = wire.server_settings.as_ref()?.max_concurrent_streams?;
+    let connections = u32::try_from(wire.connections).ok().filter(|&connections| connections > 0)?;
+    let wanted = scenario.concurrency.div_ceil(connections);
+    (wanted > limit).then(|| {
+        format!(
+            "{wanted} calls a connection, but the server allows {limit} streams: the wait for a free one is in the latency; \
+             --connections {} avoids it",
+            scenario.concurrency.div_ceil(limit.max(1))
+        )
+    })
 }
 
 /// How long a profile pass is planned to take, with its warm-up and margins.
