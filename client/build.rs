@@ -6,7 +6,9 @@ use std::{env, fs, path::Path, process::Command};
 const CRATES: [&str; 8] = ["axum", "h2", "http", "hyper", "prost", "tikv-jemallocator", "tokio", "tonic"];
 
 fn main() {
-    for path in ["../.git/HEAD", "../.git/index", "../Cargo.lock", "../Cargo.toml", "../proto", "../server", "../client"] {
+    for path in
+        ["../.git/HEAD", "../.git/index", "../Cargo.lock", "../Cargo.toml", "../proto", "../server", "../client"]
+    {
         if Path::new(path).exists() {
             println!("cargo::rerun-if-changed={path}");
         }

@@ -23,7 +23,8 @@ use std::{
 use analyze::{
     load::{Driver, Live, LoadSpec},
     measure::{
-        DebugClient, ServerProcess, ServerStart, Target, bind_to, bound_cpus, measure_round, result::RunSample, split_cpus,
+        DebugClient, ServerProcess, ServerStart, Target, bind_to, bound_cpus, measure_round, result::RunSample,
+        split_cpus,
     },
     scenario::{Framework, Scenario},
     stats,
@@ -63,7 +64,9 @@ unsafe impl GlobalAlloc for Switch {
     #[inline]
     unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // SAFETY: the caller's contract is theirs.
-        unsafe { if PLAIN.load(Relaxed) { Jemalloc.realloc(ptr, layout, size) } else { COUNTING.realloc(ptr, layout, size) } }
+        unsafe {
+            if PLAIN.load(Relaxed) { Jemalloc.realloc(ptr, layout, size) } else { COUNTING.realloc(ptr, layout, size) }
+        }
     }
 }
 
@@ -136,24 +139,28 @@ fn bench(rounds: u64, seconds: u64) -> Result<(), Box<dyn Error>> {
     let cpus = bound_cpus()?;
     let split = split_cpus(&cpus).ok_or("needs two CPUs: one for the server, one for the load")?;
     bind_to(&split.client)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(split.client.len()).enable_all().build()?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(split.client.len()).enable_all().build()?;
     let dir = env::temp_dir().join(format!("overhead-{}", std::process::id()));
     std::fs::create_dir_all(&dir)?;
-    println!("{rounds} rounds of {seconds} s a variant; ratio of the server's CPU time per request, median [least .. most]");
-    for (framework, scenario) in [(Framework::Triple, "128B-50"), (Framework::Grpc, "128B-50"), (Framework::Triple, "1MiB-100")] {
+    println!(
+        "{rounds} rounds of {seconds} s a variant; ratio of the server's CPU time per request, median [least .. most]"
+    );
+    for (framework, scenario) in
+        [(Framework::Triple, "128B-50"), (Framework::Grpc, "128B-50"), (Framework::Triple, "1MiB-100")]
+    {
         let scenario: Scenario = scenario.parse()?;
         println!("{framework} {scenario}");
         let cpus = split.server_list();
-        let ratios = runtime.block_on(measure(framework, scenario, &cpus, &dir, rounds, Duration::from_secs(seconds)))?;
+        let ratios =
+            runtime.block_on(measure(framework, scenario, &cpus, &dir, rounds, Duration::from_secs(seconds)))?;
         for (variant, ratios) in ratios {
-            let (Some(median), Some(least), Some(most)) = (stats::median(&ratios), stats::min(&ratios), stats::max(&ratios)) else {
+            let (Some(median), Some(least), Some(most)) =
+                (stats::median(&ratios), stats::min(&ratios), stats::max(&ratios))
+            else {
                 continue;
             };
-            println!(
-                "  {:<38} {median:.4} [{least:.4} .. {most:.4}] x {}",
-                variant.name(),
-                variant.reference().name()
-            );
+            println!("  {:<38} {median:.4} [{least:.4} .. {most:.4}] x {}", variant.name(), variant.reference().name());
         }
     }
     std::fs::remove_dir_all(&dir)?;
@@ -173,7 +180,8 @@ async fn measure(
     for variant in VARIANTS {
         let mode = if variant == Plain { "serve-plain" } else { "serve" };
         let parent = format!("--exit-with-parent={}", std::process::id());
-        let args = [mode, framework.name(), "--addr", "127.0.0.1:0", "--debug-addr", "127.0.0.1:0", "--cpus", cpus, &parent];
+        let args =
+            [mode, framework.name(), "--addr", "127.0.0.1:0", "--debug-addr", "127.0.0.1:0", "--cpus", cpus, &parent];
         let start = ServerStart {
             program: env::current_exe()?,
             args: args.map(str::to_owned).into(),
@@ -213,15 +221,19 @@ async fn measure(
         drop(target);
         server.stop().await;
     }
-    let of = |variant| cost.iter().find(|(known, _)| *known == variant).map(|(_, costs)| costs.clone()).unwrap_or_default();
-    let ratios = |variant: Variant| of(variant).iter().zip(of(variant.reference())).map(|(cost, base)| cost / base).collect();
+    let of =
+        |variant| cost.iter().find(|(known, _)| *known == variant).map(|(_, costs)| costs.clone()).unwrap_or_default();
+    let ratios =
+        |variant: Variant| of(variant).iter().zip(of(variant.reference())).map(|(cost, base)| cost / base).collect();
     Ok(VARIANTS.into_iter().skip(1).map(|variant| (variant, ratios(variant))).collect())
 }
 
 fn cpu_per_op(sample: &RunSample) -> Option<f64> {
     let server = sample.server.as_ref()?;
     let (before, after) = (&server.before, &server.after);
-    let done = |ops: &std::collections::BTreeMap<_, analyze::measure::result::OpCounts>| ops.values().map(|ops| ops.ok).sum::<u64>();
+    let done = |ops: &std::collections::BTreeMap<_, analyze::measure::result::OpCounts>| {
+        ops.values().map(|ops| ops.ok).sum::<u64>()
+    };
     let ops = done(after.ops.as_ref()?) - done(before.ops.as_ref()?);
     Some((after.cpu_ns? - before.cpu_ns?) as f64 / ops as f64)
 }
@@ -231,7 +243,8 @@ fn get(debug: &str, path: &str) -> thread::JoinHandle<Result<(), String>> {
     let (authority, path) = (debug.trim_start_matches("http://").to_owned(), path.to_owned());
     thread::spawn(move || {
         let mut stream = TcpStream::connect(&authority).map_err(|error| error.to_string())?;
-        write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").map_err(|error| error.to_string())?;
+        write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+            .map_err(|error| error.to_string())?;
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).map_err(|error| error.to_string())?;
         if answer.starts_with(b"HTTP/1.1 200") { Ok(()) } else { Err(String::from_utf8_lossy(&answer).into_owned()) }

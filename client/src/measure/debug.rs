@@ -128,7 +128,8 @@ impl DebugClient {
     /// The server's process, where it is one of this machine.
     pub(super) async fn local_pid(&self) -> Option<u32> {
         let host = self.authority.rsplit_once(':')?.0;
-        let loopback = host == "localhost" || host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().ok()?.is_loopback();
+        let loopback =
+            host == "localhost" || host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().ok()?.is_loopback();
         self.vars().await.ok()?.process?.pid.filter(|_| loopback)
     }
 
@@ -180,11 +181,14 @@ impl DebugClient {
         let answered = async {
             let response = send.send_request(request).await.map_err(|error| error.to_string())?;
             let status = response.status();
-            let body = Limited::new(response.into_body(), MAX_ANSWER).collect().await.map_err(|error| error.to_string())?;
+            let body =
+                Limited::new(response.into_body(), MAX_ANSWER).collect().await.map_err(|error| error.to_string())?;
             let body = body.to_bytes();
             match status {
                 StatusCode::OK => Ok(body),
-                status => Err(format!("{status}: {}", String::from_utf8_lossy(&body[..body.len().min(300)]).trim_end())),
+                status => {
+                    Err(format!("{status}: {}", String::from_utf8_lossy(&body[..body.len().min(300)]).trim_end()))
+                }
             }
         };
         // The connection is driven here and ends with the answer: no task is left behind.
@@ -222,7 +226,9 @@ mod tests {
         for url in ["http://127.0.0.1:8000", "http://localhost:6060/", "http://[::1]:8000"] {
             assert!(DebugClient::new(url).is_ok(), "{url}");
         }
-        for url in ["127.0.0.1:8000", "https://127.0.0.1:8000", "http://127.0.0.1", "http://a:1/debug", "", "http://a:1?x=1"] {
+        for url in
+            ["127.0.0.1:8000", "https://127.0.0.1:8000", "http://127.0.0.1", "http://a:1/debug", "", "http://a:1?x=1"]
+        {
             assert!(DebugClient::new(url).is_err(), "{url}");
         }
     }

@@ -25,8 +25,12 @@ pub fn describe_machine(build: &Build) -> Environment {
     let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").ok();
-    let crates: BTreeMap<String, String> =
-        build.crates.split(' ').filter_map(|pair| pair.split_once('=')).map(|(name, v)| (name.to_owned(), v.to_owned())).collect();
+    let crates: BTreeMap<String, String> = build
+        .crates
+        .split(' ')
+        .filter_map(|pair| pair.split_once('='))
+        .map(|(name, v)| (name.to_owned(), v.to_owned()))
+        .collect();
     Environment {
         commit: known(build.commit),
         dirty: build.dirty.parse().ok(),
@@ -48,7 +52,11 @@ fn online_cpus() -> Option<u32> {
 
 /// The values of a field in `/proc/cpuinfo`, one for each CPU.
 fn fields<'a>(cpuinfo: &'a str, name: &'a str) -> impl Iterator<Item = &'a str> {
-    cpuinfo.lines().filter_map(move |line| line.split_once(':')).filter(move |(key, _)| key.trim() == name).map(|(_, v)| v.trim())
+    cpuinfo
+        .lines()
+        .filter_map(move |line| line.split_once(':'))
+        .filter(move |(key, _)| key.trim() == name)
+        .map(|(_, v)| v.trim())
 }
 
 /// Different pairs of socket and core; `None` where the kernel names none, as on many virtual machines.

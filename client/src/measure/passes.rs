@@ -86,14 +86,23 @@ pub async fn allocs_pass(
     let (reading, answered, elapsed) = loaded?;
     let ops = reading.ops().map_or(answered, |ops| ops.ok + ops.error);
     let exact = exact && elapsed < Duration::from_secs(seconds);
-    Ok(AllocsPass { profile: profile?, ops, counted: reading.counters().and_then(|counters| counters.per_op(ops)), exact })
+    Ok(AllocsPass {
+        profile: profile?,
+        ops,
+        counted: reading.counters().and_then(|counters| counters.per_op(ops)),
+        exact,
+    })
 }
 
 /// What is in use while load runs.
 ///
 /// # Errors
 /// [`DebugError`] when there is no profile to be had.
-pub async fn heap_pass(driver: &mut Driver, debug: &DebugClient, stop: &watch::Receiver<bool>) -> Result<Bytes, DebugError> {
+pub async fn heap_pass(
+    driver: &mut Driver,
+    debug: &DebugClient,
+    stop: &watch::Receiver<bool>,
+) -> Result<Bytes, DebugError> {
     let live = Live::default();
     let (enough, stop_load) = watch::channel(false);
     let profile = async {

@@ -166,7 +166,8 @@ mod tests {
     #[tokio::test]
     async fn a_server_is_ready_when_it_says_so_and_ends_when_told() {
         let dir = tempfile::tempdir().expect("a folder");
-        let script = r#"echo '{"ready":true,"addr":"127.0.0.1:1","debug_addr":null,"pid":7,"cpus":[0]}'; exec sleep 100"#;
+        let script =
+            r#"echo '{"ready":true,"addr":"127.0.0.1:1","debug_addr":null,"pid":7,"cpus":[0]}'; exec sleep 100"#;
         let server = ServerProcess::start(&shell(script, &dir.path().join("log"))).await.expect("ready");
         assert_eq!(server.ready().pid, 7);
         server.stop().await;

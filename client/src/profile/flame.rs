@@ -2,7 +2,10 @@
 
 use inferno::flamegraph::{self, Options, Palette, color::BasicPalette};
 
-use super::{Profile, ProfileError, collapsed, scale::three_digits};
+use super::{
+    Profile, ProfileError, collapsed,
+    scale::{three_digits, two_decimals},
+};
 
 /// What to draw.
 #[derive(Debug, Clone)]
@@ -89,7 +92,10 @@ impl Quantity {
     }
 
     fn format(&self, count: f64) -> String {
-        format!("{} {}", three_digits(count / self.divisor), self.short)
+        let value = count / self.divisor;
+        // The whole reads as it does in the table.
+        let text = if self.short == "allocs/op" && value >= 1.0 { two_decimals(value) } else { three_digits(value) };
+        format!("{text} {}", self.short)
     }
 }
 

@@ -26,7 +26,7 @@ pub use self::{
     flame::{Flame, flamegraph},
     model::{Frame, Profile, SampleType},
     names::{module, readable_frame, readable_name, readable_path},
-    scale::{Scale, percentage, three_digits},
+    scale::{Scale, percentage, three_digits, two_decimals},
     sites::sites,
     top::{Inlined, TopRow, TopTable, top},
 };

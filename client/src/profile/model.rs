@@ -58,6 +58,7 @@ struct Line {
 #[derive(Debug, Clone)]
 struct Function {
     name: String,
+    symbol: String,
     file: String,
 }
 
@@ -66,6 +67,8 @@ struct Function {
 pub struct Frame<'a> {
     /// The function as the profile names it. `None` when it isn't symbolized.
     pub function: Option<&'a str>,
+    /// Its name in the binary. `None` when the profile doesn't tell.
+    pub symbol: Option<&'a str>,
     /// Its source file. `None` when it isn't known.
     pub file: Option<&'a str>,
     /// The line in it. `None` when it isn't known.
@@ -123,7 +126,11 @@ impl Profile {
             .function
             .iter()
             .map(|f| {
-                Ok(Function { name: strings.get(f.name, "a function")?, file: strings.get(f.filename, "a function")? })
+                Ok(Function {
+                    name: strings.get(f.name, "a function")?,
+                    symbol: strings.get(f.system_name, "a function")?,
+                    file: strings.get(f.filename, "a function")?,
+                })
             })
             .collect::<Result<Vec<_>, ProfileError>>()?;
         let locations =
@@ -176,11 +183,12 @@ impl Profile {
         let known = |text: &'a str| (!text.is_empty()).then_some(text);
         let mapping = location.mapping.and_then(|m| known(&self.mappings[m]));
         match location.lines.get(depth) {
-            None => Frame { function: None, file: None, line: None, mapping, inlined: false },
+            None => Frame { function: None, symbol: None, file: None, line: None, mapping, inlined: false },
             Some(&Line { function, line }) => {
-                let Function { name, file } = &self.functions[function];
+                let Function { name, symbol, file } = &self.functions[function];
                 Frame {
                     function: known(name),
+                    symbol: known(symbol),
                     file: known(file),
                     line: u64::try_from(line).ok().filter(|line| *line > 0),
                     mapping,

@@ -92,6 +92,12 @@ pub fn three_digits(value: f64) -> String {
     }
 }
 
+/// Counts per op, of which a hundredth is exact.
+pub fn two_decimals(value: f64) -> String {
+    let hundredths = (value * 100.0).round().max(0.0) as u64;
+    format!("{}.{:02}", thousands(hundredths / 100), hundredths % 100)
+}
+
 /// C's `%.2g` for values from 0 to 1.
 fn two_digits(value: f64) -> String {
     if value == 0.0 {

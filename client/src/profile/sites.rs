@@ -60,7 +60,8 @@ const PLUMBING: &[&str] = &[
 /// The `limit` sites of a profile with `alloc_space` and `alloc_objects` that ask for the most bytes, per op. The rest, and what
 /// rounds to nothing, is summed up, so that the table always adds up to the profile.
 ///
-/// A site is the innermost frame, inlined ones included, that isn't [`PLUMBING`]. Where a whole stack is, it is the innermost frame.
+/// A site is the innermost frame, inlined ones included, that isn't plumbing: the allocator, a collection, boxing or spawning.
+/// Where a whole stack is plumbing, it is the innermost frame.
 ///
 /// # Errors
 /// [`ProfileError::NoSuchType`] when the profile isn't one of allocations.

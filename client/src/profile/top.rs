@@ -34,7 +34,7 @@ pub struct TopTable {
 /// A function's share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopRow {
-    /// The function, as the profile names it.
+    /// The function, as the profile and pprof name it.
     pub name: String,
     /// What it spent itself.
     pub flat: i64,
@@ -120,6 +120,42 @@ pub fn top(profile: &Profile, type_index: usize, limit: Option<usize>) -> TopTab
     }
 }
 
+/// A frame's label, shortened as pprof shortens it: names that are their own symbol lose what is in `()` and in `<>`.
+fn label(frame: &Frame<'_>) -> String {
+    let label = frame.label().into_owned();
+    // Java's `Map.<init>` and Go's `(*Map[K]).Get` are no C++.
+    let is_other = label.contains(".<") || label.contains("]).");
+    if frame.function != frame.symbol || frame.function.is_none() || is_other {
+        return label;
+    }
+    without_brackets(without_brackets(label, '(', ')'), '<', '>')
+}
+
+/// Removes whatever is between matching brackets, until one that doesn't match.
+fn without_brackets(mut name: String, open: char, close: char) -> String {
+    let (mut depth, mut first, mut at) = (0usize, 0, 0);
+    while let Some(found) = name[at..].find([open, close]) {
+        at += found;
+        if name[at..].starts_with(open) {
+            depth += 1;
+            if depth == 1 {
+                first = at;
+            }
+            at += 1;
+        } else if depth == 0 {
+            return name;
+        } else {
+            depth -= 1;
+            at += 1;
+            if depth == 0 {
+                name.replace_range(first..at, "");
+                at = first;
+            }
+        }
+    }
+    name
+}
+
 /// A stack as nodes, root first, each with whether it was inlined.
 type Stack = Vec<(usize, bool)>;
 
@@ -128,7 +164,7 @@ fn stacks(profile: &Profile, type_index: usize) -> (Vec<(Stack, i64)>, Vec<Node>
     let mut nodes: Vec<Node> = Vec::new();
     let mut by_label = HashMap::new();
     let mut node_of = |frame: Frame<'_>| {
-        *by_label.entry(frame.label().into_owned()).or_insert_with_key(|label| {
+        *by_label.entry(label(&frame)).or_insert_with_key(|label| {
             nodes.push(Node { name: label.clone(), ..Node::default() });
             nodes.len() - 1
         })
@@ -168,4 +204,25 @@ fn inlined(stacks: &[(Stack, i64)], kept: &[bool], cutoff: i64) -> HashMap<usize
 
 fn share(total: i64, fraction: f64) -> i64 {
     ((total as f64 * fraction) as i64).saturating_abs()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_shortened_as_pprof_shortens_them() {
+        for (name, expected) in [
+            ("budget<core::ops::Poll<(), B>, F>", "budget"),
+            ("f(a, b)::g<c>(d)", "f::g"),
+            ("call<fn(a) -> b>", "call b>"),
+            ("java.Map.<init>", "java.Map.<init>"),
+            ("x.(*Map[k]).Get", "x.(*Map[k]).Get"),
+        ] {
+            let frame =
+                |symbol| Frame { function: Some(name), symbol, file: None, line: None, mapping: None, inlined: false };
+            assert_eq!(label(&frame(Some(name))), expected);
+            assert_eq!(label(&frame(Some("_R0"))), name, "a symbol of its own: demangled already");
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     measure::result::{BytesBasis, RunResult},
-    profile::three_digits,
+    profile::{three_digits, two_decimals},
     units::thousands,
 };
 
@@ -60,12 +60,6 @@ pub(super) fn footnotes(results: &[&RunResult]) -> Vec<String> {
 /// A whole number of bytes.
 pub(super) fn whole(value: f64) -> String {
     thousands(value.round().max(0.0) as u64)
-}
-
-/// Counts per op, of which a hundredth is exact.
-pub(super) fn two_decimals(value: f64) -> String {
-    let hundredths = (value * 100.0).round().max(0.0) as u64;
-    format!("{}.{:02}", thousands(hundredths / 100), hundredths % 100)
 }
 
 /// A share: `0.02%`, `2.1%`, `97%`.

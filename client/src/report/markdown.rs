@@ -2,11 +2,14 @@
 
 use super::{
     by_scenario,
-    columns::{Column, MEMORY, SPEED, footnotes, two_decimals, whole},
+    columns::{Column, MEMORY, SPEED, footnotes, whole},
     heading,
     sites::place,
 };
-use crate::measure::result::{PerOp, RunResult, SiteTable};
+use crate::{
+    measure::result::{PerOp, RunResult, SiteTable},
+    profile::two_decimals,
+};
 
 /// For each scenario a table of the frameworks with its footnotes, and the allocation sites folded away under it.
 pub fn markdown(results: &[RunResult]) -> String {

@@ -2,10 +2,13 @@
 
 use super::{
     Style,
-    columns::{percent, two_decimals, whole},
+    columns::{percent, whole},
     table::plain_table,
 };
-use crate::measure::result::{PerOp, RunResult, Site, SiteTable};
+use crate::{
+    measure::result::{PerOp, RunResult, Site, SiteTable},
+    profile::two_decimals,
+};
 
 /// Of the width left for names, the most that file and line take.
 const FILE_SHARE: f64 = 0.45;

@@ -81,13 +81,7 @@ pub(crate) fn start() -> Running {
     RUNNING.fetch_add(1, Relaxed);
     let on = On;
     let before = TABLE.read();
-    Running {
-        before,
-        counted: thread::serving_counts(),
-        ops: total_ops(),
-        began: std::time::Instant::now(),
-        _on: on,
-    }
+    Running { before, counted: thread::serving_counts(), ops: total_ops(), began: std::time::Instant::now(), _on: on }
 }
 
 impl Running {

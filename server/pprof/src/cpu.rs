@@ -94,8 +94,11 @@ impl Session {
             StackSample { stack, values: vec![count, count.saturating_mul(period)] }
         };
         let cut = reading.stacks.keys().filter(|key| key.trust == Trust::Cut).count();
-        let mut stacks: Vec<StackSample> =
-            reading.stacks.into_iter().map(|(key, counts)| sample(Stack::Interrupted(key.pcs), counts[SAMPLES])).collect();
+        let mut stacks: Vec<StackSample> = reading
+            .stacks
+            .into_iter()
+            .map(|(key, counts)| sample(Stack::Interrupted(key.pcs), counts[SAMPLES]))
+            .collect();
         if lost > 0 {
             stacks.push(sample(Stack::Named("[stack not kept: table full]".to_owned()), lost));
         }

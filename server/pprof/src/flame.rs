@@ -33,7 +33,9 @@ fn folded(profile: &Profile, sample: &Sample) -> String {
     };
     let mut frames = Vec::new();
     for &id in sample.location_id.iter().rev() {
-        let Some(location) = (id as usize).checked_sub(1).and_then(|index| profile.location.get(index)) else { continue };
+        let Some(location) = (id as usize).checked_sub(1).and_then(|index| profile.location.get(index)) else {
+            continue;
+        };
         if location.line.is_empty() {
             frames.push(format!("{:#x}", location.address));
         }

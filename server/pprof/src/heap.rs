@@ -48,8 +48,11 @@ pub(crate) fn census_recording(census: Census) -> Recording {
     if !thread::usable_known() {
         comments.push("alloc_space is the requested bytes: the allocator can't tell usable sizes".to_owned());
     }
-    let mut samples: Vec<StackSample> =
-        stacks.stacks.iter().map(|(key, counts)| StackSample { stack: shown(key), values: values(key, counts) }).collect();
+    let mut samples: Vec<StackSample> = stacks
+        .stacks
+        .iter()
+        .map(|(key, counts)| StackSample { stack: shown(key), values: values(key, counts) })
+        .collect();
     let dropped = stacks.dropped;
     if dropped[census::OBJECTS] > 0 {
         let (objects, bytes) = (dropped[census::OBJECTS] as i64, dropped[census::REQUESTED] as i64);
@@ -70,7 +73,8 @@ pub(crate) fn census_recording(census: Census) -> Recording {
 
 /// What the sampler has seen, as Go's four kinds.
 pub(crate) fn sampled_recording(reading: Reading, duration: Duration, default_kind: &'static str) -> Recording {
-    let mut comments = vec![format!("sampled: one in {} bytes on average, serving threads only", sample::sample_rate())];
+    let mut comments =
+        vec![format!("sampled: one in {} bytes on average, serving threads only", sample::sample_rate())];
     comments.extend(trust_comments("sampled", &reading, |counts| {
         (counts[sample::ALLOCATED_OBJECTS] + sample::OBJECT_UNITS / 2) / sample::OBJECT_UNITS
     }));
@@ -144,7 +148,8 @@ fn dump() -> Result<String, Error> {
     }
     // SAFETY: the descriptor was just made and belongs to nobody else.
     let mut file = unsafe { File::from_raw_fd(fd) };
-    let path = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd())).map_err(|e| system("heap dump path", e.into()))?;
+    let path =
+        CString::new(format!("/proc/self/fd/{}", file.as_raw_fd())).map_err(|e| system("heap dump path", e.into()))?;
     jemalloc::dump_heap_profile(&path)
         .map_err(|errno| system("jemalloc's prof.dump", io::Error::from_raw_os_error(errno.0)))?;
     let mut text = String::new();

@@ -52,9 +52,8 @@ unsafe fn read<T>(name: &CStr) -> Result<T, Errno> {
     let mut value = MaybeUninit::<T>::uninit();
     let mut size = size_of::<T>();
     // SAFETY: jemalloc writes at most `size` bytes to `value`, and reads the NUL-ended name.
-    let error = unsafe {
-        ffi::mallctl(name.as_ptr(), value.as_mut_ptr().cast::<c_void>(), &mut size, ptr::null_mut(), 0)
-    };
+    let error =
+        unsafe { ffi::mallctl(name.as_ptr(), value.as_mut_ptr().cast::<c_void>(), &mut size, ptr::null_mut(), 0) };
     match error {
         0 if size == size_of::<T>() => {
             // SAFETY: jemalloc has written the whole value.
@@ -72,13 +71,7 @@ unsafe fn read<T>(name: &CStr) -> Result<T, Errno> {
 unsafe fn write<T>(name: &CStr, mut value: T) -> Result<(), Errno> {
     // SAFETY: jemalloc reads `size_of::<T>()` bytes of `value`.
     let error = unsafe {
-        ffi::mallctl(
-            name.as_ptr(),
-            ptr::null_mut(),
-            ptr::null_mut(),
-            (&raw mut value).cast::<c_void>(),
-            size_of::<T>(),
-        )
+        ffi::mallctl(name.as_ptr(), ptr::null_mut(), ptr::null_mut(), (&raw mut value).cast::<c_void>(), size_of::<T>())
     };
     if error == 0 { Ok(()) } else { Err(Errno(error)) }
 }

@@ -81,7 +81,9 @@ impl MemStats {
             frees: serving.map(|counts| counts.frees),
             heap_alloc: of_heap(jemalloc.allocated),
             heap_sys: of_heap(jemalloc.mapped),
-            heap_idle: of_heap(jemalloc.mapped.zip(jemalloc.active).map(|(mapped, active)| mapped.saturating_sub(active))),
+            heap_idle: of_heap(
+                jemalloc.mapped.zip(jemalloc.active).map(|(mapped, active)| mapped.saturating_sub(active)),
+            ),
             heap_inuse: of_heap(jemalloc.active),
             heap_released: of_heap(jemalloc.retained),
             heap_objects: objects,

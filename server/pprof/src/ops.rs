@@ -2,11 +2,9 @@
 //!
 //! The counters are process-wide atomics, one cache line a method: two uncontended additions a request.
 
-use std::{
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering::Relaxed},
-    },
+use std::sync::{
+    Mutex, PoisonError,
+    atomic::{AtomicU64, Ordering::Relaxed},
 };
 
 use serde::Serialize;
@@ -75,11 +73,7 @@ impl Method {
 
     /// The counts now. Read while requests run, they may be a request apart from each other.
     pub fn counts(&self) -> MethodCounts {
-        MethodCounts {
-            started: self.started.load(Relaxed),
-            ok: self.ok.load(Relaxed),
-            error: self.error.load(Relaxed),
-        }
+        MethodCounts { started: self.started.load(Relaxed), ok: self.ok.load(Relaxed), error: self.error.load(Relaxed) }
     }
 }
 

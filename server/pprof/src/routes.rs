@@ -29,8 +29,7 @@ use crate::{
     query::Query,
     sample,
     symbolize::Symbolizer,
-    text,
-    thread,
+    text, thread,
     vars::Vars,
 };
 
@@ -65,10 +64,23 @@ pub fn router() -> Router {
         .route("/debug/pprof/cmdline", get(cmdline))
         .route("/debug/pprof/symbol", get(symbol).post(symbol))
         .route("/debug/pprof/threadcreate", get(threadcreate))
-        .route("/debug/pprof/goroutine", get(|| no_meaning("goroutine: this program has threads and tasks, no goroutines; threadcreate lists the threads")))
-        .route("/debug/pprof/block", get(|| no_meaning("block: waiting in async code is not blocking, and blocking is not recorded")))
+        .route(
+            "/debug/pprof/goroutine",
+            get(|| {
+                no_meaning(
+                    "goroutine: this program has threads and tasks, no goroutines; threadcreate lists the threads",
+                )
+            }),
+        )
+        .route(
+            "/debug/pprof/block",
+            get(|| no_meaning("block: waiting in async code is not blocking, and blocking is not recorded")),
+        )
         .route("/debug/pprof/mutex", get(|| no_meaning("mutex: lock contention is not recorded")))
-        .route("/debug/pprof/trace", get(|| no_meaning("trace: Go's execution trace has no counterpart here; use profile or allocs")))
+        .route(
+            "/debug/pprof/trace",
+            get(|| no_meaning("trace: Go's execution trace has no counterpart here; use profile or allocs")),
+        )
         .route("/debug/vars", get(|| async { blocking(|| Json(Vars::read())).await }))
         .route("/debug/jemalloc/stats", get(jemalloc_stats))
         .route("/metrics", get(metrics))
@@ -139,9 +151,7 @@ fn text_of(recording: &Recording) -> String {
 
 async fn cpu_profile(AxumQuery(parameters): Parameters) -> Response {
     match record_cpu(&Query::new(parameters), CPU_SECONDS).await {
-        Ok(session) => {
-            blocking(move || attachment("attachment; filename=\"profile\"", &session.finish())).await
-        }
+        Ok(session) => blocking(move || attachment("attachment; filename=\"profile\"", &session.finish())).await,
         Err(error) => error.into_response(),
     }
 }
@@ -159,9 +169,7 @@ async fn allocs(AxumQuery(parameters): Parameters) -> Response {
     match record_allocs(&query, None).await {
         Err(error) => error.into_response(),
         Ok((recording, true)) => blocking(move || text_of(&recording)).await,
-        Ok((recording, false)) => {
-            blocking(move || attachment("attachment; filename=\"allocs\"", &recording)).await
-        }
+        Ok((recording, false)) => blocking(move || attachment("attachment; filename=\"allocs\"", &recording)).await,
     }
 }
 

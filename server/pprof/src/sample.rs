@@ -131,10 +131,7 @@ fn weigh(requested: usize, usable: u64, rate: u64) -> Weighted {
     // exp_m1 keeps the digits when the size is small against the rate.
     let weight = -1.0 / (-size / rate as f64).exp_m1();
     let bytes = if usable == 0 { requested as u64 } else { usable };
-    Weighted {
-        objects: (weight * OBJECT_UNITS as f64).round() as u64,
-        bytes: (weight * bytes as f64).round() as u64,
-    }
+    Weighted { objects: (weight * OBJECT_UNITS as f64).round() as u64, bytes: (weight * bytes as f64).round() as u64 }
 }
 
 /// Records a sampled allocation and draws the next. The caller knows that `advance` said so.

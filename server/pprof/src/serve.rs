@@ -39,10 +39,7 @@ pub fn serve(options: Options) -> Result<DebugServer, Error> {
     let listener = TcpListener::bind(addr).map_err(listen)?;
     listener.set_nonblocking(true).map_err(listen)?;
     let addr = listener.local_addr().map_err(listen)?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(Error::Start)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Start)?;
     let run = move || {
         runtime.block_on(async {
             let served = match tokio::net::TcpListener::from_std(listener) {

@@ -133,7 +133,7 @@ mod tests {
             found.extend_from_slice(symbolizer.frames((frame.ip() as usize).saturating_sub(1)));
             true
         });
-        let own = 
+        let own =
             found.iter().find(|f| f.name.ends_with("symbolize::tests::this_function_is_found_by_name_file_and_line"));
         let own = own.unwrap_or_else(|| panic!("own frame among {found:?}"));
         assert!(own.file.ends_with("src/symbolize.rs"), "{own:?}");
@@ -143,7 +143,9 @@ mod tests {
     #[test]
     fn allocator_entries_are_known_by_name() {
         assert!(is_allocator_entry("__rustc::__rust_alloc"));
-        assert!(is_allocator_entry("<debug_pprof::alloc::CountingAlloc<A> as core::alloc::global::GlobalAlloc>::realloc"));
+        assert!(is_allocator_entry(
+            "<debug_pprof::alloc::CountingAlloc<A> as core::alloc::global::GlobalAlloc>::realloc"
+        ));
         assert!(!is_allocator_entry("alloc::raw_vec::RawVecInner<A>::try_allocate_in"));
     }
 }

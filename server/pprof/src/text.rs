@@ -22,11 +22,8 @@ pub(crate) fn heap(profile: &Profile) -> String {
     let mut samples: Vec<_> = profile.sample.iter().collect();
     samples.sort_by_key(|sample| std::cmp::Reverse(sample.value.get(1).copied().unwrap_or(0)));
     for sample in samples {
-        let locations: Vec<&Location> = sample
-            .location_id
-            .iter()
-            .filter_map(|&id| profile.location.get((id as usize).checked_sub(1)?))
-            .collect();
+        let locations: Vec<&Location> =
+            sample.location_id.iter().filter_map(|&id| profile.location.get((id as usize).checked_sub(1)?)).collect();
         // Writing to a String can't fail.
         let _ = write!(text, "{} @", four(&sample.value));
         for location in &locations {

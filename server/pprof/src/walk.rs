@@ -50,40 +50,43 @@ impl Stack {
             self.locate();
         }
         let mut pcs = [const { MaybeUninit::<usize>::uninit() }; MAX_FRAMES];
-        let (mut len, mut end) = (0, End::Astray);
-        let (top, root) = (self.top.get(), self.root.get());
-        // Where there are no frame pointers the register holds anything: this array is the lowest that can be a frame.
-        let bottom = pcs.as_ptr() as usize;
-        let mut frame = frame_pointer();
+        let (len, end) = self.chase(frame_pointer(), &mut pcs);
+        // SAFETY: the first `len` elements were written.
+        let pcs = unsafe { pcs[..len].assume_init_ref() };
+        use_frames(Frames { pcs, end })
+    }
+
+    /// Follows the chain from a frame, which may be anything: where code has no frame pointers the register holds what it
+    /// likes. `pcs` lies in the caller's frame, so no frame of this stack can be below it.
+    #[inline(always)]
+    fn chase(&self, mut frame: usize, pcs: &mut [MaybeUninit<usize>; MAX_FRAMES]) -> (usize, End) {
+        let (bottom, top, root) = (pcs.as_ptr() as usize, self.top.get(), self.root.get());
+        let mut len = 0;
         // A frame holds the caller's frame pointer and, above it, the return address.
         while frame.is_multiple_of(size_of::<usize>())
             && frame >= bottom
             && frame.saturating_add(2 * size_of::<usize>()) <= top
         {
-            // SAFETY: both words lie aligned between this function's own array and the top of this thread's stack: they
-            // are mapped and nobody else writes them now.
+            // SAFETY: both words lie aligned between the caller's own array and the top of this thread's stack: they are
+            // mapped and nobody else writes them now.
             let (caller, pc) = unsafe { (*(frame as *const usize), *(frame as *const usize).add(1)) };
             if pc == 0 {
                 break;
             }
             if len == MAX_FRAMES {
-                end = End::Depth;
-                break;
+                return (len, End::Depth);
             }
             pcs[len].write(pc);
             len += 1;
             if pc == root {
-                end = End::Root;
-                break;
+                return (len, End::Root);
             }
             if caller <= frame {
                 break;
             }
             frame = caller;
         }
-        // SAFETY: the first `len` elements were written above.
-        let pcs = unsafe { pcs[..len].assume_init_ref() };
-        use_frames(Frames { pcs, end })
+        (len, End::Astray)
     }
 
     /// Finds the bounds of the calling thread's stack and its root.
@@ -239,6 +242,19 @@ mod tests {
             pcs.remove(3);
             assert!(!confirmed_by_unwinder(&Frames { pcs: &pcs, end: End::Root }));
         });
+    }
+
+    #[test]
+    fn a_register_that_holds_no_frame_pointer_leads_nowhere() {
+        let stack = Stack::new();
+        stack.walk(|_| ());
+        let heap = Box::new([1usize; 2]);
+        let mut pcs = [const { MaybeUninit::uninit() }; MAX_FRAMES];
+        for register in
+            [0, 8, heap.as_ptr() as usize, pcs.as_ptr() as usize - 8, stack.top.get() - 8, usize::MAX - 7, usize::MAX]
+        {
+            assert_eq!(stack.chase(register, &mut pcs), (0, End::Astray), "{register:#x}");
+        }
     }
 
     #[test]

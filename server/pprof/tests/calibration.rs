@@ -125,19 +125,20 @@ fn main() -> Result<(), Box<dyn Error>> {
     let stop = AtomicBool::new(false);
     let stop = &stop;
     let (counted, profile) = thread::scope(|scope| {
-        let readers = ["/debug/vars", "/debug/pprof/allocs?debug=1", "/debug/pprof/", "/metrics", "/debug/pprof/heap"].map(|path| {
-            scope.spawn(move || {
-                exclude_current_thread();
-                let mut read = 0;
-                while !stop.load(Relaxed) {
-                    if let Err(error) = get(addr, path) {
-                        return Err(error.to_string());
+        let readers = ["/debug/vars", "/debug/pprof/allocs?debug=1", "/debug/pprof/", "/metrics", "/debug/pprof/heap"]
+            .map(|path| {
+                scope.spawn(move || {
+                    exclude_current_thread();
+                    let mut read = 0;
+                    while !stop.load(Relaxed) {
+                        if let Err(error) = get(addr, path) {
+                            return Err(error.to_string());
+                        }
+                        read += 1;
                     }
-                    read += 1;
-                }
-                Ok(read)
-            })
-        });
+                    Ok(read)
+                })
+            });
         let result = run_threads(addr);
         stop.store(true, Relaxed);
         for reader in readers {
@@ -150,7 +151,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     assert_eq!(counted, truth(THREADS), "the counters");
 
     let truth = truth(THREADS);
-    let expected = [truth.allocations() as i64, truth.usable_bytes.expect("jemalloc tells") as i64, truth.requested_bytes as i64];
+    let expected =
+        [truth.allocations() as i64, truth.usable_bytes.expect("jemalloc tells") as i64, truth.requested_bytes as i64];
     assert_eq!(sums(&profile, "calibration::work"), expected, "the census");
     for comment in comments(&profile) {
         assert!(!comment.contains("have no stack"), "{comment}");

@@ -52,7 +52,8 @@ fn a_cpu_profile_finds_what_used_the_cpu_and_a_second_one_waits_its_turn() -> Ou
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| spin(&stop));
-        let first = scope.spawn(|| get(*SERVER, "/debug/pprof/profile?seconds=2&hz=200").map_err(|error| error.to_string()));
+        let first =
+            scope.spawn(|| get(*SERVER, "/debug/pprof/profile?seconds=2&hz=200").map_err(|error| error.to_string()));
         // Until the first one has begun, this one may be taken in its place; it is too short to keep it waiting.
         let refused = (0..20).find_map(|_| {
             let answer = ask(*SERVER, "/debug/pprof/profile?seconds=0&hz=0").ok()?;
@@ -69,12 +70,14 @@ fn a_cpu_profile_finds_what_used_the_cpu_and_a_second_one_waits_its_turn() -> Ou
 
         let profile = decode(&profile?)?;
         let [samples, nanoseconds] = sums(&profile, "endpoints::spin")[..] else { panic!("two kinds") };
-        let [all_samples, all_nanoseconds] = [0, 1].map(|kind| profile.sample.iter().map(|s| s.value[kind]).sum::<i64>());
+        let [all_samples, all_nanoseconds] =
+            [0, 1].map(|kind| profile.sample.iter().map(|s| s.value[kind]).sum::<i64>());
         assert!(samples > 10, "{samples} samples of the spinning thread");
         assert_eq!(nanoseconds, samples * profile.period);
         // Other tests run at the same time; the thread that spins all the time has the largest part.
         assert!(samples * 4 > all_samples, "{samples} of {all_samples}");
-        let cpu = comments(&profile).find_map(|c| c.split(" samples in ").nth(1)?.split(' ').next()?.parse::<f64>().ok());
+        let cpu =
+            comments(&profile).find_map(|c| c.split(" samples in ").nth(1)?.split(' ').next()?.parse::<f64>().ok());
         let cpu = cpu.ok_or("no CPU time in the comments")?;
         assert!((all_nanoseconds as f64 / 1e9 / cpu - 1.0).abs() < 0.01, "samples add up to the {cpu} s of CPU time");
         Ok(())
@@ -95,7 +98,8 @@ fn profiles_have_addresses_mappings_and_lines() -> Outcome {
 
     let function = profile.function.iter().find(|f| text(f.name) == "endpoints::hold").ok_or("hold")?;
     assert!(text(function.filename).ends_with("tests/endpoints.rs"), "{}", text(function.filename));
-    let location = profile.location.iter().find(|l| l.line.iter().any(|line| line.function_id == function.id)).ok_or("hold")?;
+    let location =
+        profile.location.iter().find(|l| l.line.iter().any(|line| line.function_id == function.id)).ok_or("hold")?;
     assert!(location.line.iter().all(|line| line.line > 0), "{location:?}");
     let mapping = &profile.mapping[location.mapping_id as usize - 1];
     assert!((mapping.memory_start..mapping.memory_limit).contains(&location.address));
@@ -103,7 +107,8 @@ fn profiles_have_addresses_mappings_and_lines() -> Outcome {
     assert!(mapping.has_functions && mapping.has_filenames && mapping.has_line_numbers && mapping.has_inline_frames);
     let allocator = profile.function.iter().filter(|f| text(f.name).starts_with("debug_pprof::alloc"));
     let used: Vec<u64> = allocator.map(|f| f.id).collect();
-    let leaf = |sample: &echo_proto::profile::Sample| profile.location[sample.location_id[0] as usize - 1].line[0].function_id;
+    let leaf =
+        |sample: &echo_proto::profile::Sample| profile.location[sample.location_id[0] as usize - 1].line[0].function_id;
     assert!(profile.sample.iter().all(|sample| !used.contains(&leaf(sample))), "the allocator itself is left out");
     Ok(())
 }

@@ -116,7 +116,10 @@ fn subjects(frameworks: &[Framework], args: &RunArgs) -> Result<Vec<Subject>, Us
     let debugs = assignments("--debug", "URL", &args.debug)?;
     for (flag, given) in [("--addr", &addrs), ("--debug", &debugs)] {
         if let Some((framework, _)) = given.iter().find(|(framework, _)| !frameworks.contains(framework)) {
-            return Err(UsageError(format!("{flag} {framework}=…: {framework} is not among --framework {}", list(frameworks))));
+            return Err(UsageError(format!(
+                "{flag} {framework}=…: {framework} is not among --framework {}",
+                list(frameworks)
+            )));
         }
     }
     let value = |given: &[(Framework, String)], wanted| {
@@ -133,7 +136,9 @@ fn subjects(frameworks: &[Framework], args: &RunArgs) -> Result<Vec<Subject>, Us
             (Some(addr), debug) => Origin::Attach {
                 addr: resolve(framework, &addr)?,
                 debug: debug
-                    .map(|url| DebugClient::new(&url).map_err(|error| UsageError(format!("--debug {framework}: {error}"))))
+                    .map(|url| {
+                        DebugClient::new(&url).map_err(|error| UsageError(format!("--debug {framework}: {error}")))
+                    })
                     .transpose()?,
             },
         };
@@ -256,7 +261,10 @@ mod tests {
     fn wrong_values_name_flag_value_and_what_is_allowed() {
         let scenario = |value: &str| {
             let error = refused(|args| args.scenario = vec![value.to_owned()]);
-            assert!(error.starts_with("--scenario: ") && error.contains(value) && error.contains("1MiB-100"), "{error}");
+            assert!(
+                error.starts_with("--scenario: ") && error.contains(value) && error.contains("1MiB-100"),
+                "{error}"
+            );
         };
         ["1MB-x", "0B-10", "20MiB-1", "-1", "128B-0"].into_iter().for_each(scenario);
         assert!(refused(|args| args.scenario.clear()).starts_with("--scenario is missing"));

@@ -110,8 +110,7 @@ fn disturbances(result: &RunResult, warnings: &mut Vec<String>) {
         ));
     }
     if let Some(spread) = result.spread.qps.filter(|spread| *spread > QPS_SPREAD_LIMIT) {
-        warnings
-            .push(format!("QPS varies by ±{:.0} % over the rounds: something else used the machine", spread * 100.0));
+        warnings.push(format!("QPS varies by ±{:.0} % over the rounds: too much to compare rates by", spread * 100.0));
     }
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use analyze::{
     load::{CallMode, Driver, Live, LoadError, Wire},
     measure::{
-        self, AllocsPass, Build, CpuSplit, DebugClient, ServerProcess, Target, allocs_pass, cpu_pass, describe_machine, heap_pass,
-        measure_round,
+        self, AllocsPass, Build, CpuSplit, DebugClient, ServerProcess, Target, allocs_pass, cpu_pass, describe_machine,
+        heap_pass, measure_round,
         result::{RunMeta, RunResult, RunSample, ServerOrigin},
     },
     profile::{self, Flame, Profile},
@@ -187,7 +187,8 @@ impl Cell {
         let (stop, seconds) = (bench.stop, bench.plan.pass_seconds());
         let name = self.name();
         let length = pass_length(bench.plan);
-        let cpu = progress.during(&format!("{name} CPU profile"), length, None, cpu_pass(driver, debug, seconds, stop)).await;
+        let cpu =
+            progress.during(&format!("{name} CPU profile"), length, None, cpu_pass(driver, debug, seconds, stop)).await;
         if *stop.borrow() {
             return Ok(());
         }
@@ -229,7 +230,9 @@ impl Cell {
     fn keep_allocs(&mut self, store: &Store, pass: &AllocsPass) -> anyhow::Result<()> {
         store.keep(Artifact::AllocsProfile, &mut self.result, &pass.profile)?;
         if !pass.exact {
-            self.warn("the allocation profile is sampled or cut, not exact: sites and flamegraphs are estimates".to_owned());
+            self.warn(
+                "the allocation profile is sampled or cut, not exact: sites and flamegraphs are estimates".to_owned(),
+            );
         }
         let profile = match Profile::decode(&pass.profile) {
             Ok(profile) => profile,
@@ -339,7 +342,8 @@ async fn describe(
         }
     }
     if subject.framework != Framework::Raw && server.is_some() && bench.split.is_none() {
-        meta.warnings.push("server and load generator share their CPUs: each is measured with the other in its way".to_owned());
+        meta.warnings
+            .push("server and load generator share their CPUs: each is measured with the other in its way".to_owned());
     }
     meta
 }

@@ -52,7 +52,11 @@ fn findings() -> Vec<Finding> {
         ("node", "--version", "Node.js servers"),
         ("python3", "--version", "Python servers"),
     ];
-    checks.into_iter().flatten().chain(toolchains.map(|(program, flag, what_for)| toolchain(program, flag, what_for))).collect()
+    checks
+        .into_iter()
+        .flatten()
+        .chain(toolchains.map(|(program, flag, what_for)| toolchain(program, flag, what_for)))
+        .collect()
 }
 
 fn text(findings: &[Finding]) -> String {
@@ -80,7 +84,9 @@ fn finding(grade: Grade, what: &'static str, is: impl Into<String>, so: &'static
 
 fn cpus() -> Option<Finding> {
     match bound_cpus() {
-        Err(error) => finding(Grade::Bad, "CPUs", format!("unknown: {error}"), "server and client can't be bound apart"),
+        Err(error) => {
+            finding(Grade::Bad, "CPUs", format!("unknown: {error}"), "server and client can't be bound apart")
+        }
         Ok(cpus) if cpus.len() < 2 => {
             finding(Grade::Bad, "CPUs", "one", "server and client share it: compare allocations, not QPS or latency")
         }
@@ -97,7 +103,12 @@ fn cpus() -> Option<Finding> {
 fn load(loadavg: &str) -> Option<Finding> {
     let one_minute: f64 = loadavg.split(' ').next()?.parse().ok()?;
     if one_minute > 0.5 {
-        finding(Grade::Bad, "load", format!("{one_minute} over the last minute"), "something else runs: wait for it to end")
+        finding(
+            Grade::Bad,
+            "load",
+            format!("{one_minute} over the last minute"),
+            "something else runs: wait for it to end",
+        )
     } else {
         finding(Grade::Good, "load", format!("{one_minute} over the last minute"), "")
     }
@@ -106,7 +117,12 @@ fn load(loadavg: &str) -> Option<Finding> {
 fn virtual_machine(cpuinfo: &str) -> Option<Finding> {
     let flags = cpuinfo.lines().find(|line| line.starts_with("flags"))?;
     if flags.split_ascii_whitespace().any(|flag| flag == "hypervisor") {
-        finding(Grade::Note, "machine", "virtual", "neighbours take CPU time unseen: compare interleaved, many short rounds")
+        finding(
+            Grade::Note,
+            "machine",
+            "virtual",
+            "neighbours take CPU time unseen: compare interleaved, many short rounds",
+        )
     } else {
         finding(Grade::Good, "machine", "bare metal", "")
     }
@@ -116,13 +132,17 @@ fn governor(governor: &str) -> Option<Finding> {
     match governor {
         "" => None,
         "performance" => finding(Grade::Good, "governor", governor, ""),
-        _ => finding(Grade::Bad, "governor", governor, "clocks change with load: cpupower frequency-set -g performance"),
+        _ => {
+            finding(Grade::Bad, "governor", governor, "clocks change with load: cpupower frequency-set -g performance")
+        }
     }
 }
 
 fn boost(boost: &str, no_turbo: &str) -> Option<Finding> {
     match (boost, no_turbo) {
-        ("1", _) | (_, "0") => finding(Grade::Note, "boost", "on", "clocks depend on temperature and on how many cores are busy"),
+        ("1", _) | (_, "0") => {
+            finding(Grade::Note, "boost", "on", "clocks depend on temperature and on how many cores are busy")
+        }
         ("0", _) | (_, "1") => finding(Grade::Good, "boost", "off", ""),
         _ => None,
     }
@@ -166,7 +186,12 @@ fn huge_pages(enabled: &str) -> Option<Finding> {
 fn perf(paranoid: &str) -> Option<Finding> {
     let level: i32 = paranoid.parse().ok()?;
     if level > 2 {
-        finding(Grade::Note, "perf", format!("perf_event_paranoid {level}"), "our profiles don't need it; perf itself does")
+        finding(
+            Grade::Note,
+            "perf",
+            format!("perf_event_paranoid {level}"),
+            "our profiles don't need it; perf itself does",
+        )
     } else {
         finding(Grade::Good, "perf", format!("perf_event_paranoid {level}"), "")
     }

@@ -62,7 +62,8 @@ async fn measure_all(bench: Bench<'_>, results: &mut Vec<RunResult>) -> anyhow::
         for cell in &mut cells {
             cell.stop_server().await;
         }
-        let failure = cells.iter().find_map(|cell| cell.failure.clone().map(|why| (cell.result.framework.clone(), why)));
+        let failure =
+            cells.iter().find_map(|cell| cell.failure.clone().map(|why| (cell.result.framework.clone(), why)));
         results.extend(cells.into_iter().map(|cell| cell.result));
         measured?;
         if *bench.stop.borrow() {

@@ -26,9 +26,10 @@ pub(super) async fn start(
 ) -> anyhow::Result<ServerProcess> {
     let program = env::current_exe().context("finding this program, to start its servers")?;
     let parent = format!("--exit-with-parent={}", std::process::id());
-    let mut args: Vec<String> = ["serve", framework.name(), "--addr", "127.0.0.1:0", "--debug-addr", "127.0.0.1:0", &parent]
-        .map(str::to_owned)
-        .into();
+    let mut args: Vec<String> =
+        ["serve", framework.name(), "--addr", "127.0.0.1:0", "--debug-addr", "127.0.0.1:0", &parent]
+            .map(str::to_owned)
+            .into();
     if let Some(split) = split {
         args.extend(["--cpus".to_owned(), split.server_list()]);
     }
