@@ -9,6 +9,7 @@ use echo_proto::status::Status;
 use echo_server::triple;
 use prost::Message;
 use support::{CHECK, STREAM, Server, UNARY, WATCH, benchmark, framed, http1, http2::Client};
+use tokio::{io::AsyncWriteExt, net::TcpStream};
 
 const ACCEPT_POST: &str = "application/grpc, application/grpc+json, application/grpc+json; charset=utf-8, \
      application/grpc+proto, application/json, application/json; charset=utf-8, application/proto";
@@ -150,6 +151,34 @@ async fn errors_of_unary_framing_are_http_statuses_with_json() {
         assert_eq!((over_1.status, String::from_utf8(over_1.body).unwrap().as_str()), (status, json));
         assert_eq!(over_1.headers["content-type"], "application/json");
     }
+}
+
+#[tokio::test]
+async fn over_http_1_a_refusal_waits_for_the_body_and_keeps_the_connection() {
+    let server = Server::start(limited()).await;
+    let mut socket = TcpStream::connect(server.addr).await.unwrap();
+    let nowhere = http1::request("POST", "/nowhere", &[JSON], b"{}");
+    let too_long = http1::request("POST", UNARY, &[JSON], &[b' '; 100_000]);
+    for (request, cut, status) in [(nowhere, 2, 404), (too_long, 99_000, 429)] {
+        let (first, rest) = request.split_at(request.len() - cut);
+        socket.write_all(first).await.unwrap();
+        tokio::task::yield_now().await;
+        socket.write_all(rest).await.unwrap();
+        let refused = http1::read_reply(&mut socket).await;
+        assert_eq!((refused.status, refused.headers.get("connection")), (status, None));
+        socket.write_all(&http1::request("POST", UNARY, &[JSON], b"{}")).await.unwrap();
+        assert_eq!(http1::read_reply(&mut socket).await.status, 200, "after {status}");
+    }
+}
+
+#[tokio::test]
+async fn over_http_1_a_caller_who_keeps_the_body_back_is_refused_and_cut_off() {
+    let server = Server::start(limited()).await;
+    let mut socket = TcpStream::connect(server.addr).await.unwrap();
+    let request = http1::request("POST", "/nowhere", &[JSON], b"{}");
+    socket.write_all(&request[..request.len() - 2]).await.unwrap();
+    let refused = http1::read_reply(&mut socket).await;
+    assert_eq!((refused.status, refused.headers.get("connection").map(String::as_str)), (404, Some("close")));
 }
 
 #[tokio::test]

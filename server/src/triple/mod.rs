@@ -15,6 +15,7 @@ mod health;
 mod message;
 mod receive;
 mod reply;
+mod rest;
 mod route;
 mod segments;
 mod status;
@@ -24,14 +25,14 @@ mod unary;
 
 use std::{
     convert::Infallible,
-    future::ready,
+    future, mem,
     pin::{Pin, pin},
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 
 use debug_pprof::ops::{self, Method};
-use http::{Request, Response};
+use http::{Request, Response, Version};
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo},
@@ -47,6 +48,7 @@ use crate::{
     methods,
 };
 use body::ReplyBody;
+use rest::ReplyAfterBody;
 use route::{Refusal, Route};
 use unary::UnaryCall;
 
@@ -130,6 +132,7 @@ async fn serve_connection(http: auto::Builder<TokioExecutor>, socket: TcpStream,
 enum Call {
     Refused(Refusal),
     Unary(UnaryCall),
+    AfterBody(ReplyAfterBody),
     Other(Pin<Box<dyn Future<Output = Response<ReplyBody>> + Send>>),
 }
 
@@ -137,12 +140,15 @@ impl Call {
     fn new(request: Request<Incoming>, connection: &Arc<Connection>) -> Self {
         let (route, content_type) = match route::admit(&request) {
             Ok(admitted) => admitted,
+            Err(refusal) if request.version() < Version::HTTP_2 => {
+                return Call::AfterBody(ReplyAfterBody::new(refusal.response(), request.into_body()));
+            }
             Err(refusal) => return Call::Refused(refusal),
         };
         let shared = || Arc::clone(connection);
         match route {
             Route::Unary => Call::Unary(UnaryCall::new(request, content_type, connection)),
-            Route::Stream => Call::Other(Box::pin(ready(stream::answer(request, content_type, connection)))),
+            Route::Stream => Call::Other(Box::pin(future::ready(stream::answer(request, content_type, connection)))),
             Route::HealthCheck => Call::Other(Box::pin(health::check(request, content_type, shared()))),
             Route::HealthWatch => Call::Other(Box::pin(health::watch(request, content_type, shared()))),
         }
@@ -153,9 +159,21 @@ impl Future for Call {
     type Output = Result<Response<ReplyBody>, Infallible>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match self.get_mut() {
+        let call = self.get_mut();
+        if let Call::Unary(unary) = call {
+            let response = ready!(unary.poll_reply(cx));
+            if !unary.owes_body() {
+                return Poll::Ready(Ok(response));
+            }
+            // Any other variant would do in its place for a moment.
+            if let Call::Unary(unary) = mem::replace(call, Call::Refused(Refusal::NotFound)) {
+                *call = Call::AfterBody(ReplyAfterBody::new(response, unary.into_body()));
+            }
+        }
+        match call {
             Call::Refused(refusal) => Poll::Ready(refusal.response()),
-            Call::Unary(call) => call.poll_reply(cx),
+            Call::Unary(unary) => unary.poll_reply(cx),
+            Call::AfterBody(reply) => reply.poll(cx),
             Call::Other(reply) => reply.as_mut().poll(cx),
         }
         .map(Ok)

@@ -70,10 +70,10 @@ impl Receiver {
                 while let Some(message) = decoder.next(&mut data)? {
                     if only.is_none() {
                         *only = Some(message);
-                    } else if !message.bytes.is_empty() {
+                    } else if !plain(message, self.encoding, self.limit)?.is_empty() {
                         return Err(wrong_count("more than one"));
                     }
-                    // Else PyPI apache-dubbo, which sends an empty message at the end of each call.
+                    // Else PyPI apache-dubbo, which ends each call with an empty message, compressed as the others.
                 }
                 Ok(())
             }
@@ -139,6 +139,11 @@ mod tests {
         assert_eq!(framed(&[b"\0\0\0", b"\0\x02h", b"i"]), Ok("hi".into()));
         assert_eq!(framed(&[b"\0\0\0\0\0"]), Ok("".into()));
         assert_eq!(framed(&[b"\0\0\0\0\x01a\0\0\0\0\0"]), Ok("a".into()));
+        let empty = encoding::gzip(Bytes::new()).expect("gzip");
+        let compressed = [b"\0\0\0\0\x01a\x01\0\0\0", &[empty.len() as u8][..], &empty].concat();
+        let mut receiver = Receiver::new(Framing::Grpc, Encoding::Gzip, 100);
+        receiver.take(compressed.into()).expect("apache-dubbo ends a compressed call like that");
+        assert_eq!(receiver.finish().map(Segments::into_contiguous).map_err(|fault| fault.code), Ok("a".into()));
         assert_eq!(framed(&[b"\0\0\0\0\x01a\0\0\0\0\x01b"]), Err(Code::Unimplemented));
         assert_eq!(framed(&[]), Err(Code::Unimplemented));
         assert_eq!(framed(&[b"\0\0\0\0\x01a\0"]), Err(Code::InvalidArgument));

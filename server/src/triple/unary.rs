@@ -3,7 +3,8 @@
 use std::task::{Context, Poll, ready};
 
 use debug_pprof::ops::Op;
-use http::{Request, Response};
+use http::{Request, Response, Version};
+use http_body::Body;
 use hyper::body::Incoming;
 
 use super::{
@@ -26,6 +27,8 @@ pub(crate) struct UnaryCall {
     body: Incoming,
     work: Result<Work, Fault>,
     op: Option<Op>,
+    /// Answered with an error over HTTP/1, where a body that was not read to its end is in the way.
+    failed_on_http1: bool,
 }
 
 #[derive(Debug)]
@@ -44,7 +47,7 @@ impl UnaryCall {
             deadline: terms.deadline,
             answer: terms.answer,
         });
-        Self { to, body, work, op }
+        Self { to, body, work, op, failed_on_http1: false }
     }
 
     /// The reply. Counts the call.
@@ -57,7 +60,18 @@ impl UnaryCall {
             Some(op) if outcome.is_ok() => op.ok(),
             failed => drop(failed),
         }
+        self.failed_on_http1 = outcome.is_err() && self.to.version < Version::HTTP_2;
         Poll::Ready(self.to.unary(gzip, outcome))
+    }
+
+    /// Whether the reply must wait for the rest of the body.
+    pub(crate) fn owes_body(&self) -> bool {
+        self.failed_on_http1 && !self.body.is_end_stream()
+    }
+
+    /// The body, as far as it was not read.
+    pub(crate) fn into_body(self) -> Incoming {
+        self.body
     }
 }
 
