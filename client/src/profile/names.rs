@@ -294,6 +294,7 @@ mod tests {
     fn bare_names_get_the_module_of_their_file() {
         let frame = |function, file| Frame {
             function: Some(function),
+            symbol: None,
             file: Some(file),
             line: None,
             mapping: None,

@@ -123,9 +123,10 @@ pub fn top(profile: &Profile, type_index: usize, limit: Option<usize>) -> TopTab
 /// A frame's label, shortened as pprof shortens it: names that are their own symbol lose what is in `()` and in `<>`.
 fn label(frame: &Frame<'_>) -> String {
     let label = frame.label().into_owned();
-    // Java's `Map.<init>` and Go's `(*Map[K]).Get` are no C++.
+    // What pprof takes for C++: Java's `Map.<init>` and Go's `(*Map[K]).Get` are none.
+    let is_cpp = label.contains(['<', '>', '[', ']']) || label.contains("::");
     let is_other = label.contains(".<") || label.contains("]).");
-    if frame.function != frame.symbol || frame.function.is_none() || is_other {
+    if frame.function != frame.symbol || frame.function.is_none() || is_other || !is_cpp {
         return label;
     }
     without_brackets(without_brackets(label, '(', ')'), '<', '>')
@@ -218,6 +219,7 @@ mod tests {
             ("call<fn(a) -> b>", "call b>"),
             ("java.Map.<init>", "java.Map.<init>"),
             ("x.(*Map[k]).Get", "x.(*Map[k]).Get"),
+            ("fmt.(*pp).doPrint", "fmt.(*pp).doPrint"),
         ] {
             let frame =
                 |symbol| Frame { function: Some(name), symbol, file: None, line: None, mapping: None, inlined: false };
