@@ -3,7 +3,9 @@
 //!
 //! `cargo bench -p analyze --bench overhead [-- ROUNDS SECONDS]`
 //!
-//! The servers are this program again, one with and one without counting, on the same CPU; each variant is measured for
+//! First, free of all that makes servers noisy: what an allocation and its free take on one thread, 40 calls deep.
+//!
+//! Then the servers. They are this program again, one with and one without counting, on the same CPU; each variant is measured for
 //! some seconds in turn, there and back again, and compared with its reference within the same round. Printed are the
 //! median of the ratios and their range. A switch that is tested at each allocation chooses between the allocators, so
 //! plain jemalloc pays for one predicted branch here that it wouldn't pay otherwise.
@@ -12,12 +14,13 @@ use std::{
     alloc::{GlobalAlloc, Layout},
     env,
     error::Error,
+    hint::black_box,
     io::{Read, Write},
     net::TcpStream,
     process::ExitCode,
     sync::atomic::{AtomicBool, Ordering::Relaxed},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use analyze::{
@@ -126,7 +129,7 @@ fn main() -> ExitCode {
         };
     }
     let number = |index: usize, default: u64| args.get(index).and_then(|arg| arg.parse().ok()).unwrap_or(default);
-    match bench(number(0, 7), number(1, 2)) {
+    match bench(number(0, 15), number(1, 1)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
@@ -135,7 +138,53 @@ fn main() -> ExitCode {
     }
 }
 
+/// Prints the nanoseconds of an allocation with its free: plain, counted, and counted with the census on.
+fn per_allocation(rounds: u64) -> Result<(), Box<dyn Error>> {
+    let addr = ([127, 0, 0, 1], 0).into();
+    let server = debug_pprof::serve(debug_pprof::Options { addr, allow_remote: false })?;
+    let debug = format!("http://{}", server.local_addr());
+    let mut times: [(Variant, Vec<f64>); 3] = [Plain, Counting, Census].map(|variant| (variant, Vec::new()));
+    for _ in 0..rounds {
+        for (variant, times) in &mut times {
+            let looking = variant.endpoint(1).map(|path| get(&debug, &path));
+            if looking.is_some() {
+                // Half of the census's second is more than enough to begin in.
+                thread::sleep(Duration::from_millis(500));
+            }
+            PLAIN.store(*variant == Plain, Relaxed);
+            times.push(deep(40));
+            PLAIN.store(false, Relaxed);
+            if let Some(looking) = looking {
+                looking.join().map_err(|_| "the debug request panicked")??;
+            }
+        }
+    }
+    println!("one allocation and its free, 40 calls deep, ns: median [least .. most] of {rounds}");
+    for (variant, times) in times {
+        if let (Some(median), Some(least), Some(most)) = (stats::median(&times), stats::min(&times), stats::max(&times))
+        {
+            println!("  {:<38} {median:.1} [{least:.1} .. {most:.1}]", variant.name());
+        }
+    }
+    Ok(())
+}
+
+/// Nanoseconds of an allocation and its free, so many calls below this one.
+#[inline(never)]
+fn deep(calls: u32) -> f64 {
+    const ALLOCATIONS: u32 = 200_000;
+    if calls > 0 {
+        return black_box(deep(calls - 1));
+    }
+    let began = Instant::now();
+    for _ in 0..ALLOCATIONS {
+        drop(black_box(Box::new([0u8; 64])));
+    }
+    began.elapsed().as_nanos() as f64 / f64::from(ALLOCATIONS)
+}
+
 fn bench(rounds: u64, seconds: u64) -> Result<(), Box<dyn Error>> {
+    per_allocation(rounds)?;
     let cpus = bound_cpus()?;
     let split = split_cpus(&cpus).ok_or("needs two CPUs: one for the server, one for the load")?;
     bind_to(&split.client)?;

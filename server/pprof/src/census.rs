@@ -2,7 +2,10 @@
 //! of nanoseconds an allocation) to be on only for as long as somebody asks.
 
 use std::{
-    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+    sync::atomic::{
+        AtomicUsize,
+        Ordering::{Relaxed, SeqCst},
+    },
     time::Duration,
 };
 
@@ -14,14 +17,19 @@ use crate::{
     walk::{self, Frames},
 };
 
-/// Entries are a stack and a size class; a busy server has some hundreds.
+/// Entries are a stack and a size class: some hundreds for one kind of request, more with payloads of many sizes. At 30
+/// frames a stack there is room for all of them, at 60 for about 17,000; none leaves while the process lives.
 static TABLE: StackTable<{ 1 << 15 }, { 1 << 20 }> = StackTable::new();
-/// Censuses under way; each is the difference of two readings, so they don't disturb each other.
+/// Censuses for which allocations are recorded; each is the difference of two readings, so they don't disturb each other.
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
+/// Those of them whose first reading has been taken: what is allocated from then on is in them.
+static STARTED: AtomicUsize = AtomicUsize::new(0);
 
 /// What the table's counts are, by index.
 pub(crate) const OBJECTS: usize = 0;
 pub(crate) const REQUESTED: usize = 1;
+/// Of what was dropped only; an entry's follow from its size class.
+pub(crate) const USABLE: usize = 2;
 
 /// One census: every allocation of a span of time, and what the counters say of the same span.
 #[derive(Debug)]
@@ -38,15 +46,29 @@ pub(crate) struct Running {
     counted: Option<Counts>,
     ops: MethodCounts,
     began: std::time::Instant,
-    _on: On,
+    _started: Counted,
+    _running: Counted,
 }
 
-struct On;
+/// Counts itself in the given number while it lives.
+struct Counted(&'static AtomicUsize);
 
-impl Drop for On {
-    fn drop(&mut self) {
-        RUNNING.fetch_sub(1, Relaxed);
+impl Counted {
+    fn new(number: &'static AtomicUsize) -> Self {
+        number.fetch_add(1, SeqCst);
+        Counted(number)
     }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, SeqCst);
+    }
+}
+
+/// Whether a census has begun whose every allocation from now on will be in it.
+pub(crate) fn started() -> bool {
+    STARTED.load(SeqCst) != 0
 }
 
 #[inline]
@@ -66,6 +88,7 @@ pub(crate) fn record(frames: &Frames<'_>, requested: usize, usable: u64) {
         None => {
             TABLE.drop_count(OBJECTS, 1);
             TABLE.drop_count(REQUESTED, requested as u64);
+            TABLE.drop_count(USABLE, usable);
         }
     }
 }
@@ -78,10 +101,16 @@ fn size_class_of(requested: u64) -> u64 {
 
 /// Turns the census on. Counters are read last, so that what the reading itself did lies before them.
 pub(crate) fn start() -> Running {
-    RUNNING.fetch_add(1, Relaxed);
-    let on = On;
+    let running = Counted::new(&RUNNING);
     let before = TABLE.read();
-    Running { before, counted: thread::serving_counts(), ops: total_ops(), began: std::time::Instant::now(), _on: on }
+    Running {
+        before,
+        counted: thread::serving_counts(),
+        ops: total_ops(),
+        began: std::time::Instant::now(),
+        _started: Counted::new(&STARTED),
+        _running: running,
+    }
 }
 
 impl Running {

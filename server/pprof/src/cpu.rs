@@ -28,7 +28,7 @@ use crate::{
     builder::{Recording, Stack, StackSample},
     error::Error,
     table::{StackTable, Trust},
-    walk::{End, Frames, MAX_FRAMES},
+    walk::{self, End, Frames, MAX_FRAMES},
 };
 
 /// Samples a second unless asked otherwise: off the beat of what programs do every 10 ms.
@@ -66,7 +66,7 @@ impl Session {
         }
         install_handler()?;
         // The unwinder sets itself up at its first use; that must not be in a signal handler.
-        drop(backtrace::Backtrace::new_unresolved());
+        walk::unwind(|_| true);
         TABLE.clear();
         ON.store(true, SeqCst);
         let session = Session { hz, began: Instant::now(), cpu_began: cpu_time() };
@@ -158,33 +158,25 @@ extern "C" fn on_sigprof(_signal: libc::c_int, _info: *mut libc::siginfo_t, cont
 fn take_sample(leaf: usize) {
     let mut pcs = [0; MAX_FRAMES];
     let (mut len, mut end) = (0, End::Root);
-    // SAFETY: unsynchronised means that symbols are not resolved under a lock here; none are resolved at all.
-    unsafe {
-        backtrace::trace_unsynchronized(|frame| {
-            let pc = frame.ip() as usize;
-            // The first frames are this handler's own, down to the instruction it interrupted.
-            if len == 0 && pc != leaf {
-                return true;
-            }
-            if len == MAX_FRAMES {
-                end = End::Depth;
-                return false;
-            }
-            // Past the root the unwinder may report a frame at address 0.
-            if pc == 0 {
-                return false;
-            }
-            pcs[len] = pc;
-            len += 1;
-            true
-        });
-    }
+    walk::unwind(|pc| {
+        // The first frames are this handler's own, down to the instruction it interrupted.
+        if len == 0 && pc != leaf {
+            return true;
+        }
+        if len == MAX_FRAMES {
+            end = End::Depth;
+            return false;
+        }
+        pcs[len] = pc;
+        len += 1;
+        true
+    });
     if len == 0 {
         // The unwinder didn't get out of the handler: the leaf alone is still true.
         pcs[0] = leaf;
         len = 1;
     }
-    match TABLE.entry(&Frames { pcs: &pcs[..len], end }, 0, |_| true) {
+    match TABLE.entry(&Frames::new(&pcs[..len], end), 0, |_| true) {
         Some((_, entry)) => entry.add(SAMPLES, 1),
         None => TABLE.drop_count(SAMPLES, 1),
     }

@@ -44,6 +44,9 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// The work for a request panicked.
+    #[error("the work for this request panicked; the message is on the program's stderr")]
+    Panicked,
     /// No counting allocator is installed, so nothing can be counted.
     #[error("this program's global allocator is not debug_pprof::CountingAlloc, so allocations are not counted")]
     NotCounting,

@@ -55,8 +55,11 @@ pub(crate) fn census_recording(census: Census) -> Recording {
         .collect();
     let dropped = stacks.dropped;
     if dropped[census::OBJECTS] > 0 {
-        let (objects, bytes) = (dropped[census::OBJECTS] as i64, dropped[census::REQUESTED] as i64);
-        samples.push(StackSample { stack: Stack::Named(FULL_TABLE.to_owned()), values: vec![objects, bytes, bytes] });
+        let [objects, requested, usable] =
+            [census::OBJECTS, census::REQUESTED, census::USABLE].map(|index| dropped[index] as i64);
+        let bytes = if thread::usable_known() { usable } else { requested };
+        samples
+            .push(StackSample { stack: Stack::Named(FULL_TABLE.to_owned()), values: vec![objects, bytes, requested] });
     }
     Recording {
         kinds: vec![("alloc_objects", "count"), ("alloc_space", "bytes"), ("requested_space", "bytes")],
@@ -78,14 +81,19 @@ pub(crate) fn sampled_recording(reading: Reading, duration: Duration, default_ki
     comments.extend(trust_comments("sampled", &reading, |counts| {
         (counts[sample::ALLOCATED_OBJECTS] + sample::OBJECT_UNITS / 2) / sample::OBJECT_UNITS
     }));
-    let objects = |units: u64| ((units + sample::OBJECT_UNITS / 2) / sample::OBJECT_UNITS) as i64;
+    if sample::not_followed() > 0 {
+        let bytes = sample::not_followed();
+        comments.push(format!("sampled: {bytes} bytes could not be followed; in-use figures leave them out"));
+    }
+    let objects = |units: i64| (units as f64 / sample::OBJECT_UNITS as f64).round() as i64;
     let four = |counts: &[u64; COUNTS]| {
-        let in_use = |allocated: usize, freed: usize| counts[allocated].saturating_sub(counts[freed]);
+        // Negative in a span in which more was given back than taken.
+        let in_use = |allocated: usize, freed: usize| counts[allocated].wrapping_sub(counts[freed]) as i64;
         vec![
-            objects(counts[sample::ALLOCATED_OBJECTS]),
+            objects(counts[sample::ALLOCATED_OBJECTS] as i64),
             counts[sample::ALLOCATED_BYTES] as i64,
             objects(in_use(sample::ALLOCATED_OBJECTS, sample::FREED_OBJECTS)),
-            in_use(sample::ALLOCATED_BYTES, sample::FREED_BYTES) as i64,
+            in_use(sample::ALLOCATED_BYTES, sample::FREED_BYTES),
         ]
     };
     let mut samples: Vec<StackSample> =
@@ -94,6 +102,7 @@ pub(crate) fn sampled_recording(reading: Reading, duration: Duration, default_ki
         let mut values = four(&reading.dropped);
         // What wasn't kept isn't followed either.
         values[2..].fill(0);
+        comments.push("sampled: what has no stack because the table was full is not in the in-use figures".to_owned());
         samples.push(StackSample { stack: Stack::Named(FULL_TABLE.to_owned()), values });
     }
     Recording {

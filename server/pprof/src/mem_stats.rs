@@ -14,13 +14,13 @@ pub(crate) struct MemStats {
     pub(crate) alloc: Option<u64>,
     /// Usable bytes handed out, ever; the requested ones where usable sizes are unknown.
     pub(crate) total_alloc: Option<u64>,
-    /// Bytes mapped from the system.
+    /// Addresses reserved from the system, those given back but kept included.
     pub(crate) sys: Option<u64>,
     pub(crate) mallocs: Option<u64>,
     pub(crate) frees: Option<u64>,
     pub(crate) heap_alloc: Option<u64>,
     pub(crate) heap_sys: Option<u64>,
-    /// Mapped or retained, but not in use.
+    /// Reserved, but not in pages that hold blocks in use.
     pub(crate) heap_idle: Option<u64>,
     /// In pages that hold blocks in use.
     pub(crate) heap_inuse: Option<u64>,
@@ -71,19 +71,18 @@ impl MemStats {
         let objects = serving.zip(thread::excluded_counts()).map(|(serving, excluded)| {
             (serving.allocations() + excluded.allocations()).saturating_sub(serving.frees + excluded.frees)
         });
+        let reserved = jemalloc.mapped.zip(jemalloc.retained).map(|(mapped, retained)| mapped + retained);
         // A program on another allocator links jemalloc too, but hardly uses it: its sizes would mean nothing.
         let of_heap = |size: Option<u64>| size.filter(|_| thread::usable_known());
         MemStats {
             alloc: of_heap(jemalloc.allocated),
             total_alloc: serving.map(|counts| counts.usable_bytes.unwrap_or(counts.requested_bytes)),
-            sys: of_heap(jemalloc.mapped),
+            sys: of_heap(reserved),
             mallocs: serving.map(|counts| counts.allocations()),
             frees: serving.map(|counts| counts.frees),
             heap_alloc: of_heap(jemalloc.allocated),
-            heap_sys: of_heap(jemalloc.mapped),
-            heap_idle: of_heap(
-                jemalloc.mapped.zip(jemalloc.active).map(|(mapped, active)| mapped.saturating_sub(active)),
-            ),
+            heap_sys: of_heap(reserved),
+            heap_idle: of_heap(reserved.zip(jemalloc.active).map(|(reserved, active)| reserved.saturating_sub(active))),
             heap_inuse: of_heap(jemalloc.active),
             heap_released: of_heap(jemalloc.retained),
             heap_objects: objects,

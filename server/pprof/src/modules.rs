@@ -6,6 +6,8 @@ use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
 
 /// What mappings begin at a multiple of: on machines with larger pages segments are aligned to those as well.
 const PAGE: u64 = 4096;
+/// How the kernel marks the path of a file that was removed or replaced.
+const DELETED: &str = " (deleted)";
 
 /// An executable mapping, as `/proc/self/maps` has it, and what its file says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -14,6 +16,8 @@ pub(crate) struct Module {
     pub(crate) end: u64,
     pub(crate) file_offset: u64,
     pub(crate) path: String,
+    /// The file is no longer at its path.
+    pub(crate) replaced: bool,
     /// Lower-case hexadecimal; empty when the file has none.
     pub(crate) build_id: String,
     /// The functions that begin in the mapping, by address in this process.
@@ -50,12 +54,25 @@ impl Module {
         (address < function.end).then_some(&function.name)
     }
 
+    /// Where the mapped file can be read. A file that was replaced since has another's symbols at its path: the running
+    /// program's own is still to be had, of any other nothing true can be known.
+    fn path_to_read(&self) -> Option<&Path> {
+        let path = Path::new(&self.path);
+        let path = match self.replaced {
+            false => path,
+            true => {
+                let own = Path::new("/proc/self/exe");
+                let target = fs::read_link(own).ok()?;
+                (target.to_str()? == format!("{}{DELETED}", self.path)).then_some(own)?
+            }
+        };
+        // Devices have no end.
+        (path.is_absolute() && fs::metadata(path).is_ok_and(|file| file.is_file())).then_some(path)
+    }
+
     /// Fills in what the file says. A file that can't be read or isn't ELF leaves the module as it is: `[vdso]` is none.
     fn read_file(&mut self) {
-        if !Path::new(&self.path).is_absolute() {
-            return;
-        }
-        let Ok(data) = fs::read(&self.path) else { return };
+        let Some(data) = self.path_to_read().and_then(|path| fs::read(path).ok()) else { return };
         let Ok(file) = object::File::parse(&*data) else { return };
         if let Ok(Some(id)) = file.build_id() {
             self.build_id = id.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -96,7 +113,8 @@ fn parse(line: &str) -> Option<Module> {
         start: hex(start)?,
         end: hex(end)?,
         file_offset: hex(offset)?,
-        path: path.trim_end_matches(" (deleted)").to_owned(),
+        replaced: path.ends_with(DELETED),
+        path: path.trim_end_matches(DELETED).to_owned(),
         ..Module::default()
     })
 }
@@ -113,6 +131,7 @@ mod tests {
             end: 0x55d0_c000_3000,
             file_offset: 0x1000,
             path: "/opt/with space/x".to_owned(),
+            replaced: true,
             ..Module::default()
         };
         assert_eq!(parse(line), Some(expected));

@@ -1,6 +1,7 @@
 //! How many requests the host program has started and answered, by method: the denominator of every per-op figure.
 //!
-//! The counters are process-wide atomics, one cache line a method: two uncontended additions a request.
+//! The counters are process-wide atomics, one cache line a method: two additions a request, to a line that busy worker
+//! threads share.
 
 use std::sync::{
     Mutex, PoisonError,

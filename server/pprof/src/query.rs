@@ -35,6 +35,18 @@ impl Query {
         Ok((seconds > 0).then_some(seconds))
     }
 
+    /// The span of time that a memory profile is of. Go refuses it together with `debug`, and so does this.
+    pub(crate) fn span(&self) -> Result<Option<u64>, Error> {
+        let seconds = self.seconds()?;
+        match (seconds, self.text()?) {
+            (Some(seconds), true) => {
+                let allowed = "not together with debug: the text is of all since the start";
+                Err(Error::Query { name: "seconds", value: seconds.to_string(), allowed })
+            }
+            _ => Ok(seconds),
+        }
+    }
+
     pub(crate) fn hz(&self, default: u32, max: u32) -> Result<u32, Error> {
         self.number("hz", default, (1, max), "samples a second, 1 to 1000")
     }

@@ -81,7 +81,7 @@ pub fn router() -> Router {
             "/debug/pprof/trace",
             get(|| no_meaning("trace: Go's execution trace has no counterpart here; use profile or allocs")),
         )
-        .route("/debug/vars", get(|| async { blocking(|| Json(Vars::read())).await }))
+        .route("/debug/vars", get(|| async { answer(|| Json(Vars::read())).await }))
         .route("/debug/jemalloc/stats", get(jemalloc_stats))
         .route("/metrics", get(metrics))
         .route("/healthz", get(healthz))
@@ -102,19 +102,19 @@ impl IntoResponse for Error {
 }
 
 /// Runs work on a thread of its own that isn't counted, and waits for it without blocking the runtime.
-async fn blocking<T: IntoResponse + Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Response {
+async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
     let (send, receive) = tokio::sync::oneshot::channel();
-    let spawned = thread::spawn_excluded(move || {
+    thread::spawn_excluded(move || {
         // The caller may have gone away; then nobody wants the result.
         let _ = send.send(work());
-    });
-    match spawned {
-        Err(source) => Error::System { what: "starting a thread", source }.into_response(),
-        Ok(()) => match receive.await {
-            Ok(result) => result.into_response(),
-            Err(_) => (StatusCode::INTERNAL_SERVER_ERROR, "the request's work panicked; see the log\n").into_response(),
-        },
-    }
+    })
+    .map_err(|source| Error::System { what: "starting a thread", source })?;
+    receive.await.map_err(|_| Error::Panicked)
+}
+
+/// Answers with what such work comes to.
+async fn answer<T: IntoResponse + Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Response {
+    off_thread(work).await.into_response()
 }
 
 async fn no_meaning(sentence: &'static str) -> Response {
@@ -124,10 +124,7 @@ async fn no_meaning(sentence: &'static str) -> Response {
 fn symbolized(recording: &Recording) -> Profile {
     let modules = modules::loaded();
     let mut symbolizer = Symbolizer::new(&modules);
-    let profile = builder::build(recording, &modules, &mut |address| symbolizer.frames(address).to_vec());
-    // Tens of megabytes that nobody needs until the next profile.
-    backtrace::clear_symbol_cache();
-    profile
+    builder::build(recording, &modules, &mut |address| symbolizer.frames(address).to_vec())
 }
 
 fn attachment(name: &'static str, recording: &Recording) -> Response {
@@ -151,67 +148,73 @@ fn text_of(recording: &Recording) -> String {
 
 async fn cpu_profile(AxumQuery(parameters): Parameters) -> Response {
     match record_cpu(&Query::new(parameters), CPU_SECONDS).await {
-        Ok(session) => blocking(move || attachment("attachment; filename=\"profile\"", &session.finish())).await,
+        Ok(session) => answer(move || attachment("attachment; filename=\"profile\"", &session.finish())).await,
         Err(error) => error.into_response(),
     }
 }
 
 /// Samples for as long as the query says; the session is still to be finished.
 async fn record_cpu(query: &Query, default_seconds: u64) -> Result<cpu::Session, Error> {
-    let seconds = query.seconds()?.unwrap_or(default_seconds);
-    let session = cpu::Session::start(query.hz(cpu::DEFAULT_HZ, cpu::MAX_HZ)?, seconds)?;
+    let (seconds, hz) = (query.seconds()?.unwrap_or(default_seconds), query.hz(cpu::DEFAULT_HZ, cpu::MAX_HZ)?);
+    let session = off_thread(move || cpu::Session::start(hz, seconds)).await??;
     tokio::time::sleep(Duration::from_secs(seconds)).await;
     Ok(session)
 }
 
 async fn allocs(AxumQuery(parameters): Parameters) -> Response {
     let query = Query::new(parameters);
-    match record_allocs(&query, None).await {
-        Err(error) => error.into_response(),
-        Ok((recording, true)) => blocking(move || text_of(&recording)).await,
-        Ok((recording, false)) => blocking(move || attachment("attachment; filename=\"allocs\"", &recording)).await,
+    match (query.text(), record_allocs(&query, None).await) {
+        (Err(error), _) | (_, Err(error)) => error.into_response(),
+        (Ok(true), Ok(recording)) => answer(move || text_of(&recording)).await,
+        (Ok(false), Ok(recording)) => answer(move || attachment("attachment; filename=\"allocs\"", &recording)).await,
     }
 }
 
-/// The allocations that the query asks for, and whether it asks for them as text.
-async fn record_allocs(query: &Query, default_seconds: Option<u64>) -> Result<(Recording, bool), Error> {
-    let (seconds, census, text) = (query.seconds()?.or(default_seconds), query.census()?, query.text()?);
+/// The allocations that the query asks for.
+async fn record_allocs(query: &Query, default_seconds: Option<u64>) -> Result<Recording, Error> {
+    let (seconds, census) = (query.span()?.or(default_seconds), query.census()?);
     if thread::serving_counts().is_none() {
         return Err(Error::NotCounting);
     }
-    let recording = match (seconds, census) {
+    match (seconds, census) {
         (Some(seconds), true) => {
-            let running = census::start();
+            let running = off_thread(census::start).await?;
             tokio::time::sleep(Duration::from_secs(seconds)).await;
-            heap::census_recording(running.finish())
+            off_thread(move || heap::census_recording(running.finish())).await
         }
         (None, true) => {
             let allowed = "needs seconds: a census is of a span of time";
-            return Err(Error::Query { name: "rate", value: "1".to_owned(), allowed });
+            Err(Error::Query { name: "rate", value: "1".to_owned(), allowed })
         }
-        (Some(seconds), false) => {
-            let before = sample::read();
-            tokio::time::sleep(Duration::from_secs(seconds)).await;
-            heap::sampled_recording(sample::read().since(&before), Duration::from_secs(seconds), "alloc_space")
-        }
-        (None, false) => heap::sampled_recording(sample::read(), BEGAN.elapsed(), "alloc_space"),
-    };
-    Ok((recording, text))
+        (Some(seconds), false) => sampled_span(seconds, "alloc_space").await,
+        (None, false) => off_thread(|| heap::sampled_recording(sample::read(), BEGAN.elapsed(), "alloc_space")).await,
+    }
+}
+
+/// What the sampler sees in so many seconds.
+async fn sampled_span(seconds: u64, default_kind: &'static str) -> Result<Recording, Error> {
+    let before = off_thread(sample::read).await?;
+    let span = Duration::from_secs(seconds);
+    tokio::time::sleep(span).await;
+    off_thread(move || heap::sampled_recording(sample::read().since(&before), span, default_kind)).await
 }
 
 async fn heap_profile(AxumQuery(parameters): Parameters) -> Response {
     let query = Query::new(parameters);
-    match query.text() {
-        Err(error) => error.into_response(),
-        Ok(text) => {
-            // `gc=1` is accepted: what isn't in use has been given back already.
-            blocking(move || match record_heap() {
-                Err(error) => error.into_response(),
-                Ok(recording) if text => text_of(&recording).into_response(),
-                Ok(recording) => attachment("attachment; filename=\"heap\"", &recording),
-            })
-            .await
-        }
+    // `gc=1` is accepted: what isn't in use has been given back already.
+    match (query.text(), recorded_heap(&query).await) {
+        (Err(error), _) | (_, Err(error)) => error.into_response(),
+        (Ok(true), Ok(recording)) => answer(move || text_of(&recording)).await,
+        (Ok(false), Ok(recording)) => answer(move || attachment("attachment; filename=\"heap\"", &recording)).await,
+    }
+}
+
+/// The heap as it is, or its change over a span of time, which only the sampler can tell.
+async fn recorded_heap(query: &Query) -> Result<Recording, Error> {
+    match query.span()? {
+        None => off_thread(record_heap).await?,
+        Some(_) if thread::serving_counts().is_none() => Err(Error::NotCounting),
+        Some(seconds) => sampled_span(seconds, "inuse_space").await,
     }
 }
 
@@ -232,19 +235,19 @@ async fn flamegraph(AxumQuery(parameters): Parameters) -> Response {
     let query = Query::new(parameters);
     let recorded = match query.get("type").unwrap_or("cpu") {
         "cpu" => match record_cpu(&query, FLAMEGRAPH_SECONDS).await {
-            Ok(session) => Ok((session.finish(), "cpu", "CPU time")),
+            Ok(session) => off_thread(move || (session.finish(), "cpu", "CPU time")).await,
             Err(error) => Err(error),
         },
         "allocs" => record_allocs(&query, query.census().unwrap_or(false).then_some(FLAMEGRAPH_SECONDS))
             .await
-            .map(|(recording, _)| (recording, "alloc_space", "Allocated bytes")),
-        "heap" => record_heap().map(|recording| (recording, "inuse_space", "Bytes in use")),
+            .map(|recording| (recording, "alloc_space", "Allocated bytes")),
+        "heap" => recorded_heap(&query).await.map(|recording| (recording, "inuse_space", "Bytes in use")),
         other => Err(Error::Query { name: "type", value: other.to_owned(), allowed: "cpu, allocs or heap" }),
     };
     match recorded {
         Err(error) => error.into_response(),
         Ok((recording, kind, title)) => {
-            blocking(move || match flame::svg(&symbolized(&recording), kind, title) {
+            answer(move || match flame::svg(&symbolized(&recording), kind, title) {
                 Some(svg) => ([(header::CONTENT_TYPE, "image/svg+xml")], svg).into_response(),
                 None => (StatusCode::NOT_FOUND, "nothing was recorded in this span\n").into_response(),
             })
@@ -265,7 +268,7 @@ async fn symbol(request: Request) -> Response {
         (None, Ok(body)) => String::from_utf8_lossy(&body).into_owned(),
         (None, Err(_)) => return (StatusCode::PAYLOAD_TOO_LARGE, "at most 1 MiB of addresses\n").into_response(),
     };
-    blocking(move || {
+    answer(move || {
         let modules = modules::loaded();
         let mut symbolizer = Symbolizer::new(&modules);
         let mut text = "num_symbols: 1\n".to_owned();
@@ -286,7 +289,7 @@ async fn threadcreate(AxumQuery(parameters): Parameters) -> Response {
         Ok(text) => text,
         Err(error) => return error.into_response(),
     };
-    blocking(move || {
+    answer(move || {
         let mut threads = match thread_names() {
             Ok(threads) => threads,
             Err(source) => return Error::System { what: "listing threads", source }.into_response(),
@@ -323,7 +326,7 @@ fn thread_names() -> io::Result<Vec<String>> {
 
 async fn jemalloc_stats(AxumQuery(parameters): Parameters) -> Response {
     let json = Query::new(parameters).has("json");
-    blocking(move || {
+    answer(move || {
         let content_type = if json { "application/json" } else { "text/plain; charset=utf-8" };
         ([(header::CONTENT_TYPE, content_type)], jemalloc::stats_text(json))
     })
@@ -331,7 +334,7 @@ async fn jemalloc_stats(AxumQuery(parameters): Parameters) -> Response {
 }
 
 async fn metrics() -> Response {
-    blocking(|| ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], Vars::read().prometheus())).await
+    answer(|| ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], Vars::read().prometheus())).await
 }
 
 async fn healthz() -> (StatusCode, &'static str) {
@@ -339,7 +342,7 @@ async fn healthz() -> (StatusCode, &'static str) {
 }
 
 async fn index() -> Response {
-    blocking(|| {
+    answer(|| {
         let stacks = sample::read().stacks.len();
         let threads = thread_names().map_or(0, |names| names.len());
         let rows = [

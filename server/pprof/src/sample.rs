@@ -9,7 +9,7 @@
 use std::{
     cell::Cell,
     sync::atomic::{
-        AtomicU16, AtomicU32, AtomicU64, AtomicUsize,
+        AtomicU8, AtomicU32, AtomicU64, AtomicUsize,
         Ordering::{Acquire, Relaxed, Release},
     },
 };
@@ -25,6 +25,7 @@ pub const DEFAULT_RATE: u64 = 512 * 1024;
 static RATE: AtomicU64 = AtomicU64::new(DEFAULT_RATE);
 static TABLE: StackTable<{ 1 << 13 }, { 1 << 18 }> = StackTable::new();
 static LIVE: LiveSamples = LiveSamples::new();
+static NOT_FOLLOWED: AtomicU64 = AtomicU64::new(0);
 
 /// What the table's counts are, by index. Objects are in units of `1 / OBJECT_UNITS`: weights are fractions.
 pub(crate) const ALLOCATED_OBJECTS: usize = 0;
@@ -92,17 +93,18 @@ impl Countdown {
         let rate = RATE.load(Relaxed);
         let left = match rate {
             0 => OFF_INTERVAL,
+            1 => 0,
             rate => (-self.uniform().ln() * rate as f64) as i64,
         };
         self.left.set(left);
         self.rate.replace(rate)
     }
 
-    /// Uniform in (0, 1]: xorshift64*, seeded with the address of the thread's own cell.
+    /// Uniform in (0, 1]: xorshift64*, each thread from a seed of its own.
     fn uniform(&self) -> f64 {
         let mut x = self.random.get();
         if x == 0 {
-            x = (std::ptr::from_ref(self) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+            x = next_seed();
         }
         x ^= x >> 12;
         x ^= x << 25;
@@ -111,6 +113,17 @@ impl Countdown {
         let bits = x.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11;
         (bits + 1) as f64 / (1u64 << 53) as f64
     }
+}
+
+/// splitmix64 over a counter: never 0 and never the same twice. A thread's own address would not do, since threads that come
+/// after one another have the same.
+fn next_seed() -> u64 {
+    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+    static SEEDS: AtomicU64 = AtomicU64::new(0);
+    let mut z = SEEDS.fetch_add(STEP, Relaxed).wrapping_add(STEP);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (z ^ (z >> 31)) | 1
 }
 
 /// What a sample stands for.
@@ -128,8 +141,8 @@ pub(crate) struct Taken {
 
 fn weigh(requested: usize, usable: u64, rate: u64) -> Weighted {
     let size = requested.max(1) as f64;
-    // exp_m1 keeps the digits when the size is small against the rate.
-    let weight = -1.0 / (-size / rate as f64).exp_m1();
+    // exp_m1 keeps the digits when the size is small against the rate. At 1 every allocation is sampled.
+    let weight = if rate <= 1 { 1.0 } else { -1.0 / (-size / rate as f64).exp_m1() };
     let bytes = if usable == 0 { requested as u64 } else { usable };
     Weighted { objects: (weight * OBJECT_UNITS as f64).round() as u64, bytes: (weight * bytes as f64).round() as u64 }
 }
@@ -138,13 +151,14 @@ fn weigh(requested: usize, usable: u64, rate: u64) -> Weighted {
 pub(crate) fn record(countdown: &Countdown, frames: &Frames<'_>, ptr: *mut u8, requested: usize, usable: u64) {
     let rate = countdown.draw();
     let weighted = weigh(requested, usable, rate);
-    let size_class = if usable == 0 { requested as u64 } else { usable };
-    match TABLE.entry(frames, size_class, walk::confirmed_by_unwinder) {
+    // Weights are in the counts already, so sizes need not be told apart.
+    match TABLE.entry(frames, 0, walk::confirmed_by_unwinder) {
         Some((index, entry)) => {
             entry.add(ALLOCATED_OBJECTS, weighted.objects);
             entry.add(ALLOCATED_BYTES, weighted.bytes);
             if !LIVE.insert(ptr as usize, &Taken { entry: index, weighted }) {
-                // Not followed, so counted as if given back at once: in-use figures leave it out.
+                // Not followed, so counted as if given back at once: in-use figures leave it out, and say so.
+                NOT_FOLLOWED.fetch_add(weighted.bytes, Relaxed);
                 free(index, weighted);
             }
         }
@@ -194,17 +208,26 @@ pub(crate) fn read() -> Reading {
     TABLE.read()
 }
 
+/// Bytes that in-use figures leave out, since the process began: there was no room to follow their samples.
+pub(crate) fn not_followed() -> u64 {
+    NOT_FOLLOWED.load(Relaxed)
+}
+
 /// The sampled blocks that are still in use: a fixed hash table by address, under a small filter that says for nearly
 /// every block that it is not in there, which is what freeing costs.
 struct LiveSamples {
-    filter: [AtomicU16; FILTER],
+    filter: [AtomicU8; FILTER],
     blocks: [Block; BLOCKS],
 }
 
-const FILTER: usize = 1 << 12;
+/// Small enough for the first-level cache; at one sample in 512 KiB a heap of 1 GiB fills an eighth of it.
+const FILTER: usize = 1 << 14;
 const BLOCKS: usize = 1 << 16;
-/// Places a block may lie in. A block that finds none is not followed.
+/// Places a block may lie in, from its home on. A block that finds none is not followed.
 const WINDOW: usize = 32;
+/// A filter's cell counts the blocks of so many homes, each of at most a window: that must fit.
+const HOMES: usize = BLOCKS / FILTER;
+const _: () = assert!(HOMES * WINDOW <= u8::MAX as usize);
 
 struct Block {
     address: AtomicUsize,
@@ -229,22 +252,27 @@ impl Block {
 
 impl LiveSamples {
     const fn new() -> Self {
-        LiveSamples { filter: [const { AtomicU16::new(0) }; FILTER], blocks: [const { Block::new() }; BLOCKS] }
+        LiveSamples { filter: [const { AtomicU8::new(0) }; FILTER], blocks: [const { Block::new() }; BLOCKS] }
     }
 
-    /// The top bits of a Fibonacci hash; the low bits of an address are its alignment.
+    /// The block's home: of a Fibonacci hash the upper bits; the low bits of an address are its alignment.
     #[inline]
-    fn hash(address: usize) -> usize {
-        (((address as u64) >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize
+    fn home(address: usize) -> usize {
+        (((address as u64) >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % BLOCKS
+    }
+
+    #[inline]
+    fn filter(&self, address: usize) -> &AtomicU8 {
+        &self.filter[Self::home(address) / HOMES]
     }
 
     #[inline]
     fn surely_lacks(&self, address: usize) -> bool {
-        self.filter[Self::hash(address) % FILTER].load(Relaxed) == 0
+        self.filter(address).load(Relaxed) == 0
     }
 
     fn window(&self, address: usize) -> impl Iterator<Item = &Block> {
-        let first = Self::hash(address);
+        let first = Self::home(address);
         (0..WINDOW).map(move |place| &self.blocks[(first + place) % BLOCKS])
     }
 
@@ -257,7 +285,7 @@ impl LiveSamples {
                 block.objects.store(taken.weighted.objects, Relaxed);
                 block.bytes.store(taken.weighted.bytes, Relaxed);
                 block.address.store(address, Release);
-                self.filter[Self::hash(address) % FILTER].fetch_add(1, Relaxed);
+                self.filter(address).fetch_add(1, Relaxed);
                 return true;
             }
         }
@@ -273,7 +301,7 @@ impl LiveSamples {
             weighted: Weighted { objects: block.objects.load(Relaxed), bytes: block.bytes.load(Relaxed) },
         };
         block.address.store(NO_BLOCK, Release);
-        self.filter[Self::hash(address) % FILTER].fetch_sub(1, Relaxed);
+        self.filter(address).fetch_sub(1, Relaxed);
         Some(taken)
     }
 }
@@ -290,6 +318,20 @@ mod tests {
         assert!((objects(16) - 32_768.5).abs() < 1.0);
         assert!((objects(64 << 20) - 1.0).abs() < 1e-4);
         assert_eq!(weigh(100, 112, 1).bytes, 112);
+    }
+
+    #[test]
+    fn threads_that_follow_one_another_draw_their_own() {
+        let first = |_| {
+            let draw = || {
+                let countdown = Countdown::new();
+                countdown.draw();
+                countdown.left.get()
+            };
+            std::thread::spawn(draw).join().expect("the thread")
+        };
+        let draws: std::collections::HashSet<i64> = (0..20).map(first).collect();
+        assert!(draws.len() > 15, "{draws:?}");
     }
 
     #[test]

@@ -44,15 +44,26 @@ impl<'m> Symbolizer<'m> {
     }
 }
 
+impl Drop for Symbolizer<'_> {
+    fn drop(&mut self) {
+        // Tens of megabytes that nobody needs until the next profile.
+        backtrace::clear_symbol_cache();
+    }
+}
+
 fn by_debug_info(address: usize, working_dir: Option<&PathBuf>) -> Vec<SourceFrame> {
     let mut frames = Vec::new();
     // `resolve` takes a return address and looks one byte before it.
-    backtrace::resolve((address + 1) as *mut c_void, |symbol| {
+    backtrace::resolve(address.wrapping_add(1) as *mut c_void, |symbol| {
         let Some(name) = symbol.name() else { return };
         let file = symbol.filename().map(|path| short_path(&path.to_string_lossy(), working_dir)).unwrap_or_default();
+        let name = format!("{name:#}");
+        let raw = symbol.name().and_then(|name| name.as_str()).unwrap_or_default();
+        // pprof takes a name that equals its system name for mangled C++ and cuts out what is in angle brackets.
+        let system_name = if raw == name && raw.contains('<') { "" } else { raw };
         frames.push(SourceFrame {
-            name: format!("{name:#}"),
-            system_name: name.as_str().unwrap_or_default().to_owned(),
+            system_name: system_name.to_owned(),
+            name,
             file,
             line: symbol.lineno().unwrap_or(0),
         });

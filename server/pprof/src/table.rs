@@ -109,6 +109,14 @@ impl Entry {
         }
     }
 
+    /// Whether a stack with the entry's hash is the entry's. The frames are not compared, which would double the cost of a
+    /// record: that two of a full table's 2¹⁵ stacks share 63 bits of hash, and depth and size class as well, has a
+    /// probability below 10⁻¹⁰.
+    #[inline]
+    fn is_of(&self, depth: usize, size_class: u64) -> bool {
+        self.len.load(Relaxed) as usize == depth && self.size_class.load(Relaxed) == size_class
+    }
+
     /// Adds to the entry's counts.
     #[inline]
     pub(crate) fn add(&self, index: usize, by: u64) {
@@ -137,7 +145,7 @@ impl<const ENTRIES: usize, const WORDS: usize> StackTable<ENTRIES, WORDS> {
         size_class: u64,
         confirm: impl Fn(&Frames<'_>) -> bool,
     ) -> Option<(usize, &Entry)> {
-        let hash = hash(frames.pcs, size_class);
+        let hash = hash_of(frames, size_class);
         for probe in 0..PROBES.min(ENTRIES) {
             let index = (hash as usize).wrapping_add(probe) & (ENTRIES - 1);
             let entry = &self.entries[index];
@@ -145,7 +153,7 @@ impl<const ENTRIES: usize, const WORDS: usize> StackTable<ENTRIES, WORDS> {
                 EMPTY if entry.hash.compare_exchange(EMPTY, BEING_WRITTEN, AcqRel, Acquire).is_ok() => {
                     return self.fill(entry, hash, frames, size_class, confirm).map(|()| (index, entry));
                 }
-                found if found == hash && self.holds(entry, frames.pcs, size_class) => return Some((index, entry)),
+                found if found == hash && entry.is_of(frames.pcs.len(), size_class) => return Some((index, entry)),
                 _ => {}
             }
         }
@@ -201,14 +209,6 @@ impl<const ENTRIES: usize, const WORDS: usize> StackTable<ENTRIES, WORDS> {
         &self.words[start..start + entry.len.load(Relaxed) as usize]
     }
 
-    #[inline]
-    fn holds(&self, entry: &Entry, pcs: &[usize], size_class: u64) -> bool {
-        let words = self.words_of(entry);
-        entry.size_class.load(Relaxed) == size_class
-            && words.len() == pcs.len()
-            && words.iter().zip(pcs).all(|(word, &pc)| word.load(Relaxed) == pc)
-    }
-
     /// All stacks and their counts as they are now. Blocks nobody; allocates.
     pub(crate) fn read(&self) -> Reading {
         let mut reading = Reading::default();
@@ -249,23 +249,10 @@ impl<const ENTRIES: usize, const WORDS: usize> StackTable<ENTRIES, WORDS> {
     }
 }
 
-/// Multiply-add in four lanes, so that the multiplications of a long stack overlap; never [`EMPTY`] or [`BEING_WRITTEN`].
+/// Never [`EMPTY`] or [`BEING_WRITTEN`].
 #[inline]
-fn hash(pcs: &[usize], size_class: u64) -> u64 {
-    const FACTOR: u64 = 0xf135_7aea_2e62_a9c5;
-    let mix = |lane: u64, pc: usize| (lane ^ pc as u64).wrapping_mul(FACTOR).rotate_left(23);
-    let mut lanes = [size_class, pcs.len() as u64, 2, 3];
-    let (quads, rest) = pcs.as_chunks::<4>();
-    for quad in quads {
-        for (lane, &pc) in lanes.iter_mut().zip(quad) {
-            *lane = mix(*lane, pc);
-        }
-    }
-    for (lane, &pc) in lanes.iter_mut().zip(rest) {
-        *lane = mix(*lane, pc);
-    }
-    let mixed = lanes.into_iter().fold(0, |sum: u64, lane| (sum ^ lane).wrapping_mul(FACTOR).rotate_left(23));
-    (mixed ^ (mixed >> 32)) | 2
+fn hash_of(frames: &Frames<'_>, size_class: u64) -> u64 {
+    frames.hash.with(size_class as usize).finish().max(2)
 }
 
 #[cfg(test)]
@@ -273,7 +260,7 @@ mod tests {
     use super::*;
 
     fn whole(pcs: &[usize]) -> Frames<'_> {
-        Frames { pcs, end: End::Root }
+        Frames::new(pcs, End::Root)
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub(crate) enum Class {
     Excluded,
 }
 
-/// Two cache lines: one a class, so that nothing a thread writes shares a line with another thread's.
+/// A cache line a class, and none that another thread's slot shares.
 #[repr(align(128))]
 pub(crate) struct Slot {
     tallies: [Tally; 2],

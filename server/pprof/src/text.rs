@@ -18,7 +18,8 @@ pub(crate) fn heap(profile: &Profile) -> String {
     let kinds = profile.sample_type.len();
     let total: Vec<i64> =
         (0..kinds).map(|kind| profile.sample.iter().filter_map(|sample| sample.value.get(kind)).sum()).collect();
-    let mut text = format!("heap profile: {} @ heap/{}\n", four(&total), profile.period);
+    // The values stand for the whole already; a reader of this form scales them up unless it says heap/2, every allocation.
+    let mut text = format!("heap profile: {} @ heap/2\n", four(&total));
     let mut samples: Vec<_> = profile.sample.iter().collect();
     samples.sort_by_key(|sample| std::cmp::Reverse(sample.value.get(1).copied().unwrap_or(0)));
     for sample in samples {

@@ -128,21 +128,30 @@ pub(crate) fn usable_known() -> bool {
     USABLE.load(Acquire) == USABLE_KNOWN
 }
 
-#[inline]
-pub(crate) fn allocated(kind: Kind, ptr: *mut u8, requested: usize, source: Usable) {
-    LOCAL.with(|local| local.allocated(kind, ptr, requested, source));
+/// The calling thread's own. Leaving `with` first keeps what follows from being called through it, which would take its
+/// arguments by way of memory.
+#[inline(always)]
+fn with_local(work: impl FnOnce(&Local)) {
+    let local = LOCAL.with(ptr::from_ref);
+    // SAFETY: it has no destructor, so it is there for as long as its thread runs, and `work` runs on that thread.
+    work(unsafe { &*local });
 }
 
-#[inline]
+#[inline(always)]
+pub(crate) fn allocated(kind: Kind, ptr: *mut u8, requested: usize, source: Usable) {
+    with_local(|local| local.allocated(kind, ptr, requested, source));
+}
+
+#[inline(always)]
 pub(crate) fn freed() {
-    LOCAL.with(|local| match local.slot.get() {
+    with_local(|local| match local.slot.get() {
         Some(slot) => slot.freed(local.class.get()),
         None => tally::freed_shared(local.class.get()),
     });
 }
 
 impl Local {
-    #[inline]
+    #[inline(always)]
     fn allocated(&self, kind: Kind, ptr: *mut u8, requested: usize, source: Usable) {
         let slot = match self.slot.get() {
             Some(slot) => slot,
@@ -209,8 +218,9 @@ impl Local {
             Usable::OfPointer(usable_size) => unsafe { usable_size(ptr) as u64 },
         };
         tally::allocated_shared(self.class.get(), kind, requested as u64, usable);
-        if census::active() {
-            self.take_stack(ptr, requested, usable, false);
+        let due = self.countdown.advance(requested);
+        if due || census::active() {
+            self.take_stack(ptr, requested, usable, due);
         }
     }
 

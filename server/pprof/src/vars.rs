@@ -62,7 +62,7 @@ impl Vars {
             jemalloc,
             ops,
             process: Process::read(),
-            census: CensusState { active: census::active() },
+            census: CensusState { active: census::started() },
             sample_rate: sample::sample_rate(),
         }
     }

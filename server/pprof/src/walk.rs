@@ -30,17 +30,44 @@ pub(crate) enum End {
 pub(crate) struct Frames<'a> {
     pub(crate) pcs: &'a [usize],
     pub(crate) end: End,
+    /// [`StackHash`] of the addresses. Taken while walking, where the processor waits for memory anyway.
+    pub(crate) hash: StackHash,
+}
+
+impl<'a> Frames<'a> {
+    /// For addresses that were found otherwise.
+    pub(crate) fn new(pcs: &'a [usize], end: End) -> Self {
+        Frames { pcs, end, hash: pcs.iter().fold(StackHash::default(), |hash, &pc| hash.with(pc)) }
+    }
+}
+
+/// Multiply and rotate, word by word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct StackHash(u64);
+
+impl StackHash {
+    #[inline(always)]
+    pub(crate) fn with(self, word: usize) -> Self {
+        StackHash((self.0 ^ word as u64).wrapping_mul(0xf135_7aea_2e62_a9c5).rotate_left(26))
+    }
+
+    /// Evenly spread bits.
+    #[inline(always)]
+    pub(crate) fn finish(self) -> u64 {
+        self.0 ^ (self.0 >> 32)
+    }
 }
 
 /// Where a thread's stack lies and which return address is its root; found once a thread, at its first walk.
 pub(crate) struct Stack {
+    low: Cell<usize>,
     top: Cell<usize>,
     root: Cell<usize>,
 }
 
 impl Stack {
     pub(crate) const fn new() -> Self {
-        Stack { top: Cell::new(0), root: Cell::new(0) }
+        Stack { low: Cell::new(0), top: Cell::new(0), root: Cell::new(0) }
     }
 
     /// Walks from the caller's frame to the root and hands the frames over.
@@ -50,18 +77,26 @@ impl Stack {
             self.locate();
         }
         let mut pcs = [const { MaybeUninit::<usize>::uninit() }; MAX_FRAMES];
-        let (len, end) = self.chase(frame_pointer(), &mut pcs);
+        let (len, end, hash) = match self.chase(frame_pointer(), &mut pcs) {
+            // A chain that went astray may hold anything: none of it is kept, so that all such stacks are one.
+            (_, End::Astray, _) => (0, End::Astray, StackHash::default()),
+            walked => walked,
+        };
         // SAFETY: the first `len` elements were written.
         let pcs = unsafe { pcs[..len].assume_init_ref() };
-        use_frames(Frames { pcs, end })
+        use_frames(Frames { pcs, end, hash })
     }
 
     /// Follows the chain from a frame, which may be anything: where code has no frame pointers the register holds what it
     /// likes. `pcs` lies in the caller's frame, so no frame of this stack can be below it.
     #[inline(always)]
-    fn chase(&self, mut frame: usize, pcs: &mut [MaybeUninit<usize>; MAX_FRAMES]) -> (usize, End) {
+    fn chase(&self, mut frame: usize, pcs: &mut [MaybeUninit<usize>; MAX_FRAMES]) -> (usize, End, StackHash) {
         let (bottom, top, root) = (pcs.as_ptr() as usize, self.top.get(), self.root.get());
-        let mut len = 0;
+        let (mut len, mut hash) = (0, StackHash::default());
+        if bottom < self.low.get() {
+            // On a fiber's stack, of which nothing is known: what lies between here and the thread's stack may not be mapped.
+            return (0, End::Astray, hash);
+        }
         // A frame holds the caller's frame pointer and, above it, the return address.
         while frame.is_multiple_of(size_of::<usize>())
             && frame >= bottom
@@ -74,26 +109,30 @@ impl Stack {
                 break;
             }
             if len == MAX_FRAMES {
-                return (len, End::Depth);
+                return (len, End::Depth, hash);
             }
             pcs[len].write(pc);
+            hash = hash.with(pc);
             len += 1;
             if pc == root {
-                return (len, End::Root);
+                return (len, End::Root, hash);
             }
             if caller <= frame {
                 break;
             }
             frame = caller;
         }
-        (len, End::Astray)
+        (len, End::Astray, hash)
     }
 
     /// Finds the bounds of the calling thread's stack and its root.
     #[cold]
     fn locate(&self) {
         self.root.set(root_of_this_thread());
-        self.top.set(top_of_this_stack().unwrap_or(1));
+        // Unknown bounds are bounds that nothing lies within.
+        let (low, top) = bounds_of_this_stack().unwrap_or((usize::MAX, usize::MAX));
+        self.low.set(low);
+        self.top.set(top);
     }
 }
 
@@ -120,7 +159,7 @@ pub(crate) fn confirmed_by_unwinder(frames: &Frames<'_>) -> bool {
 
 /// Hands over the return addresses that the DWARF unwinder finds on the calling thread's stack, leaf first, for as long as
 /// `visit` wants more.
-fn unwind(mut visit: impl FnMut(usize) -> bool) {
+pub(crate) fn unwind(mut visit: impl FnMut(usize) -> bool) {
     // SAFETY: unsynchronised means that symbols are not resolved under a lock here; none are resolved at all.
     unsafe {
         backtrace::trace_unsynchronized(|frame| {
@@ -137,7 +176,7 @@ fn unwind(mut visit: impl FnMut(usize) -> bool) {
 /// Where the C library can't be told from the program (linked statically) it is the outermost address there is.
 fn root_of_this_thread() -> usize {
     let libc = module_of(libc::pthread_self as *const () as usize);
-    let own = module_of(top_of_this_stack as *const () as usize);
+    let own = module_of(bounds_of_this_stack as *const () as usize);
     let (mut outermost, mut run, mut in_libc) = (0, None, false);
     unwind(|pc| {
         let was_in_libc = in_libc;
@@ -164,8 +203,8 @@ fn module_of(address: usize) -> usize {
     unsafe { info.assume_init().dli_fbase as usize }
 }
 
-/// The address just above the calling thread's stack.
-fn top_of_this_stack() -> Option<usize> {
+/// The lowest address of the calling thread's stack, and the one just above it.
+fn bounds_of_this_stack() -> Option<(usize, usize)> {
     let mut attr = MaybeUninit::<libc::pthread_attr_t>::uninit();
     let (mut low, mut size) = (ptr::null_mut::<c_void>(), 0);
     // SAFETY: `attr` is valid for writes and initialised by the first call when that returns 0, read by the second, and
@@ -176,7 +215,7 @@ fn top_of_this_stack() -> Option<usize> {
         }
         let got = libc::pthread_attr_getstack(attr.as_ptr(), &mut low, &mut size);
         libc::pthread_attr_destroy(attr.as_mut_ptr());
-        (got == 0).then_some(low as usize + size)
+        (got == 0).then_some((low as usize, low as usize + size))
     }
 }
 
@@ -220,6 +259,7 @@ mod tests {
         nested(5, &stack, &mut |frames| {
             assert_eq!(frames.end, End::Root);
             assert!(frames.pcs.len() > 6, "{} frames", frames.pcs.len());
+            assert_eq!(frames.hash, Frames::new(frames.pcs, End::Root).hash);
             assert!(confirmed_by_unwinder(&frames));
         });
     }
@@ -240,7 +280,7 @@ mod tests {
         nested(5, &stack, &mut |frames| {
             let mut pcs = frames.pcs.to_vec();
             pcs.remove(3);
-            assert!(!confirmed_by_unwinder(&Frames { pcs: &pcs, end: End::Root }));
+            assert!(!confirmed_by_unwinder(&Frames::new(&pcs, End::Root)));
         });
     }
 
@@ -253,8 +293,16 @@ mod tests {
         for register in
             [0, 8, heap.as_ptr() as usize, pcs.as_ptr() as usize - 8, stack.top.get() - 8, usize::MAX - 7, usize::MAX]
         {
-            assert_eq!(stack.chase(register, &mut pcs), (0, End::Astray), "{register:#x}");
+            assert_eq!(stack.chase(register, &mut pcs), (0, End::Astray, StackHash::default()), "{register:#x}");
         }
+    }
+
+    #[test]
+    fn a_stack_other_than_the_threads_own_is_not_walked() {
+        let stack = Stack::new();
+        stack.walk(|_| ());
+        stack.low.set(stack.top.get());
+        nested(5, &stack, &mut |frames| assert_eq!((frames.pcs.len(), frames.end), (0, End::Astray)));
     }
 
     #[test]

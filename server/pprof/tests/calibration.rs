@@ -3,6 +3,7 @@
 //!
 //! A process of its own with one test, and no test harness: the harness' threads would allocate too.
 
+#[allow(dead_code, reason = "each test uses a part")]
 mod support;
 
 use std::{

@@ -1,6 +1,6 @@
 //! Every debug endpoint of a live server, its formats and its refusals.
 
-#[allow(dead_code)]
+#[allow(dead_code, reason = "each test uses a part")]
 mod support;
 
 use std::{
@@ -127,7 +127,10 @@ fn text_profiles_end_in_mem_stats() -> Outcome {
 
 #[test]
 fn spans_are_as_long_as_asked_for() -> Outcome {
-    for path in ["/debug/pprof/allocs?seconds=1", "/debug/pprof/allocs?seconds=1&rate=1"] {
+    for path in
+        ["allocs?seconds=1", "allocs?seconds=1&rate=1", "heap?seconds=1"].map(|path| format!("/debug/pprof/{path}"))
+    {
+        let path = &path;
         let began = Instant::now();
         let profile = decode(&get(*SERVER, path)?)?;
         assert!(began.elapsed() >= Duration::from_secs(1), "{path}");
@@ -148,6 +151,7 @@ fn what_cannot_be_had_is_refused_in_a_sentence() -> Outcome {
         (400, "/debug/pprof/allocs?rate=1", "needs seconds"),
         (400, "/debug/pprof/allocs?seconds=1&rate=2", "only 1"),
         (400, "/debug/pprof/flamegraph?type=stack", "cpu, allocs or heap"),
+        (400, "/debug/pprof/heap?seconds=1&debug=1", "not together with debug"),
         (404, "/debug/pprof/nothing", ""),
     ];
     for (status, path, part) in refusals {
@@ -166,6 +170,7 @@ fn the_small_endpoints_answer_as_gos() -> Outcome {
     }
     assert!(String::from_utf8(get(*SERVER, "/debug/pprof/cmdline")?)?.contains("endpoints"));
     assert_eq!(get(*SERVER, "/debug/pprof/symbol")?, b"num_symbols: 1\n");
+    assert_eq!(get(*SERVER, "/debug/pprof/symbol?0xffffffffffffffff")?, b"num_symbols: 1\n");
     let address = hold as *const () as usize;
     let symbol = String::from_utf8(get(*SERVER, &format!("/debug/pprof/symbol?{address:#x}"))?)?;
     assert!(symbol.contains(&format!("{address:#x} endpoints::hold\n")), "{symbol}");

@@ -10,13 +10,13 @@ use echo_proto::profile::Profile;
 use prost::Message;
 
 /// What an endpoint answers: status, headers, body.
-pub struct Answer {
-    pub status: u16,
-    pub headers: String,
-    pub body: Vec<u8>,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: String,
+    pub(crate) body: Vec<u8>,
 }
 
-pub fn ask(addr: SocketAddr, path: &str) -> Result<Answer, Box<dyn Error>> {
+pub(crate) fn ask(addr: SocketAddr, path: &str) -> Result<Answer, Box<dyn Error>> {
     let mut stream = TcpStream::connect(addr)?;
     write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")?;
     let mut answer = Vec::new();
@@ -30,7 +30,7 @@ pub fn ask(addr: SocketAddr, path: &str) -> Result<Answer, Box<dyn Error>> {
 }
 
 /// The body of a successful answer.
-pub fn get(addr: SocketAddr, path: &str) -> Result<Vec<u8>, Box<dyn Error>> {
+pub(crate) fn get(addr: SocketAddr, path: &str) -> Result<Vec<u8>, Box<dyn Error>> {
     let answer = ask(addr, path)?;
     match answer.status {
         200 => Ok(answer.body),
@@ -38,14 +38,14 @@ pub fn get(addr: SocketAddr, path: &str) -> Result<Vec<u8>, Box<dyn Error>> {
     }
 }
 
-pub fn decode(gzipped: &[u8]) -> Result<Profile, Box<dyn Error>> {
+pub(crate) fn decode(gzipped: &[u8]) -> Result<Profile, Box<dyn Error>> {
     let mut bytes = Vec::new();
     flate2::read::GzDecoder::new(gzipped).read_to_end(&mut bytes)?;
     Ok(Profile::decode(&*bytes)?)
 }
 
 /// The sum of each kind of value over the samples whose stack has a function of that name.
-pub fn sums(profile: &Profile, function: &str) -> Vec<i64> {
+pub(crate) fn sums(profile: &Profile, function: &str) -> Vec<i64> {
     let text = |index: i64| profile.string_table[index as usize].as_str();
     let names = |location: u64| {
         let lines = &profile.location[location as usize - 1].line;
@@ -60,6 +60,6 @@ pub fn sums(profile: &Profile, function: &str) -> Vec<i64> {
     sums
 }
 
-pub fn comments(profile: &Profile) -> impl Iterator<Item = &str> {
+pub(crate) fn comments(profile: &Profile) -> impl Iterator<Item = &str> {
     profile.comment.iter().map(|&index| profile.string_table[index as usize].as_str())
 }
