@@ -2,7 +2,7 @@
 
 mod results;
 
-use std::{io::Write, path::PathBuf, process::Command};
+use std::{io::Write, num::NonZeroU64, path::PathBuf, process::Command};
 
 use analyze::{
     profile::{self, Flame, Profile, ProfileError, collapsed, flamegraph, sites, top},
@@ -12,6 +12,9 @@ use echo_proto::profile as proto;
 use flate2::{Compression, write::GzEncoder};
 use prost::Message;
 use results::assert_golden;
+
+const ONE: NonZeroU64 = NonZeroU64::MIN;
+const HUNDRED: NonZeroU64 = NonZeroU64::new(100).unwrap();
 
 fn golden_profile(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/profiles").join(name)
@@ -73,7 +76,7 @@ fn the_default_type_is_the_profiles_own() {
 #[test]
 fn a_type_that_is_not_there_is_named_with_those_that_are() {
     let profile = profile::load(&golden_profile("go_cpu.pb.gz")).unwrap();
-    let error = sites(&profile, 1, 10).unwrap_err();
+    let error = sites(&profile, ONE, 10).unwrap_err();
     assert_eq!(error.to_string(), "has no sample type \"alloc_space\"; it has samples, cpu");
 }
 
@@ -81,7 +84,7 @@ fn a_type_that_is_not_there_is_named_with_those_that_are() {
 fn sites_of_a_go_program_add_up_to_its_profile() {
     let profile = profile::load(&golden_profile("go_allocs.pb.gz")).unwrap();
     let ops = 1_000;
-    let table = sites(&profile, ops, 5).unwrap();
+    let table = sites(&profile, NonZeroU64::new(ops).unwrap(), 5).unwrap();
     let whole: i64 =
         profile.samples().map(|(_, values)| values[profile.type_index(Some("alloc_space")).unwrap()]).sum();
     assert_eq!(table.rows.len(), 5);
@@ -167,7 +170,7 @@ fn server_profile() -> Builder {
 
 #[test]
 fn a_site_is_the_line_that_asked_for_memory() {
-    let table = sites(&server_profile().decoded().unwrap(), 100, 10).unwrap();
+    let table = sites(&server_profile().decoded().unwrap(), HUNDRED, 10).unwrap();
     let rows: Vec<(&str, String, f64, f64)> = table
         .rows
         .iter()
@@ -191,7 +194,7 @@ fn a_site_is_the_line_that_asked_for_memory() {
         ]
     );
     assert_eq!((table.total.bytes_per_op, table.total.allocs_per_op, table.others.sites), (2_470.0, 4.06, 0));
-    let short = sites(&server_profile().decoded().unwrap(), 100, 1).unwrap();
+    let short = sites(&server_profile().decoded().unwrap(), HUNDRED, 1).unwrap();
     assert_eq!((short.rows.len(), short.others.sites, short.others.per_op.bytes_per_op), (1, 2, 70.0));
 }
 
@@ -309,7 +312,7 @@ fn extreme_values_are_no_panic() {
         .sample(&[MAIN], &[i64::MAX, i64::MAX])
         .sample(&[], &[i64::MAX, i64::MAX]);
     let profile = builder.decoded().unwrap();
-    assert_eq!(sites(&profile, 0, 10).unwrap().rows.len(), 2);
+    assert_eq!(sites(&profile, ONE, 10).unwrap().rows.len(), 2);
     for (index, (kind, _)) in ALLOC_TYPES.iter().enumerate() {
         report::top(&top(&profile, index, None));
         assert!(flamegraph(&profile, &Flame { title: "", kind: Some(kind), ops: None }).is_err());
@@ -353,7 +356,7 @@ fn a_file_cut_or_changed_anywhere_is_no_panic() {
                     collapsed(&profile, index);
                 }
                 // A profile of other types, or of negative values, is refused.
-                let _ = sites(&profile, 1, 10);
+                let _ = sites(&profile, ONE, 10);
                 let _ = flamegraph(&profile, &Flame { title: "", kind: None, ops: Some(1) });
             }
         }

@@ -123,13 +123,25 @@ fn figures_follow_from_the_rounds() {
 #[test]
 fn no_success_leaves_the_cost_of_an_op_unknown() {
     let result = zero_success();
-    assert_eq!((result.success_rate, result.failure_requests, result.figures.qps), (Some(0.0), 500, Some(0.0)));
+    assert_eq!((result.success_rate, result.failure_requests, result.figures.qps), (Some(0.0), 500, None));
     assert_eq!(
         (result.figures.allocs_per_op, result.figures.bytes_per_op, result.figures.latency_p99_ms),
         (None, None, None)
     );
     assert!(result.warnings.contains(&"no call succeeded".to_owned()));
     assert!(result.warnings.iter().any(|w| w.contains("no such method")), "{:?}", result.warnings);
+}
+
+#[test]
+fn a_round_without_a_success_does_not_move_a_median() {
+    let costs = Costs { requests: 1_000, allocs: 4, requested: 979, usable: Some(1_024), cpu_us: 10 };
+    let mut samples = [sample(1, 1_000, &costs), sample(2, 1_000, &costs), sample(3, 0, &costs)];
+    samples[2].load.started = 5;
+    samples[2].load.error = 5;
+    let result = RunResult::derive(meta("triple", 3), &samples);
+    assert_eq!((result.figures.qps, result.spread.qps), (Some(1_000.0), Some(0.0)));
+    assert_eq!(result.figures.server_cpu_us_per_op, Some(10.0));
+    assert_eq!((result.rounds.len(), result.total_requests, result.failure_requests), (3, 2_005, 5));
 }
 
 #[test]

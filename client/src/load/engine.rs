@@ -205,7 +205,7 @@ mod tests {
     async fn the_window_ends_when_every_connection_is_lost() {
         let fakes = vec![Fake(vec![Reply::Ok(10), Reply::Lost]), Fake(vec![Reply::Wrong(20), Reply::Lost])];
         let (sample, _) = run_fakes(fakes, 5000, HOUR).await;
-        assert_eq!((sample.ok, sample.error, sample.window.as_millis()), (1, 3, 20));
+        assert_eq!((sample.ok, sample.error, sample.lost, sample.window.as_millis()), (1, 3, 2, 20));
         assert!(!sample.interrupted);
     }
 

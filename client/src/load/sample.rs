@@ -17,6 +17,8 @@ pub struct LoadSample {
     pub ok: u64,
     /// Calls that failed.
     pub error: u64,
+    /// Those of `error` that ended with their connection. Each ended its task: from then on one call fewer was in flight.
+    pub lost: u64,
     /// Calls still without a reply when draining was given up.
     pub unfinished: u64,
     /// Those of `ok` that were answered within the window.

@@ -60,6 +60,7 @@ struct Lane {
     started: u64,
     ok: u64,
     error: u64,
+    lost: u64,
     ok_in_window: u64,
     latency: Latency,
     errors: HashMap<String, u64>,
@@ -89,6 +90,7 @@ impl Ledger {
             started: total.started,
             ok: total.ok,
             error: total.error,
+            lost: total.lost,
             unfinished: total.started - total.ok - total.error,
             ok_in_window: total.ok_in_window,
             latency: total.latency,
@@ -103,6 +105,7 @@ impl Lane {
         self.started += other.started;
         self.ok += other.ok;
         self.error += other.error;
+        self.lost += other.lost;
         self.ok_in_window += other.ok_in_window;
         self.latency.merge(&other.latency);
         for (message, count) in &other.errors {
@@ -126,6 +129,7 @@ pub(super) struct Tally {
     started: u64,
     ok: u64,
     error: u64,
+    lost: u64,
     ok_in_window: u64,
     times_ns: [u64; BATCH],
     held: usize,
@@ -134,7 +138,17 @@ pub(super) struct Tally {
 impl Tally {
     /// The tally of the `task`th task.
     pub(super) fn new(ledger: Arc<Ledger>, task: usize) -> Self {
-        Self { ledger, lane: task % LANES, started: 0, ok: 0, error: 0, ok_in_window: 0, times_ns: [0; BATCH], held: 0 }
+        Self {
+            ledger,
+            lane: task % LANES,
+            started: 0,
+            ok: 0,
+            error: 0,
+            lost: 0,
+            ok_in_window: 0,
+            times_ns: [0; BATCH],
+            held: 0,
+        }
     }
 
     pub(super) fn window_is_closed(&self) -> bool {
@@ -161,6 +175,7 @@ impl Tally {
 
     pub(super) fn error(&mut self, error: &CallError) {
         self.error += 1;
+        self.lost += u64::from(error.is_fatal());
         lock(&self.ledger.lanes[self.lane]).count_error(error.to_string());
     }
 
@@ -178,6 +193,7 @@ impl Drop for Tally {
         lane.started += self.started;
         lane.ok += self.ok;
         lane.error += self.error;
+        lane.lost += self.lost;
         lane.ok_in_window += self.ok_in_window;
     }
 }
@@ -237,6 +253,7 @@ mod tests {
         }
         drop(tally);
         let sample = ledger.sample(Duration::ZERO, false);
+        assert_eq!((sample.error, sample.lost), (1000, 1000));
         assert_eq!(sample.errors.len(), DISTINCT_ERRORS + 1);
         assert_eq!(sample.errors[0], ErrorCount { message: OTHER_ERRORS.into(), count: 936 });
         assert_eq!(sample.errors.iter().map(|e| e.count).sum::<u64>(), sample.error);

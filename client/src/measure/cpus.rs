@@ -1,6 +1,6 @@
 //! Which CPUs the server gets and which the load generator.
 
-use std::{fmt::Write, io, mem};
+use std::{fmt::Write, fs, io, mem};
 
 /// Disjoint CPUs for both sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,13 +11,31 @@ pub struct CpuSplit {
     pub client: Vec<u32>,
 }
 
-/// Half of the CPUs to each side, the server the first ones and the odd one. `None` with fewer than two: they share it.
+/// Half of the CPUs to each side, the server the first ones and the odd one; no core is on both sides unless there is but
+/// one. `None` with fewer than two CPUs: they share it.
 pub fn split_cpus(cpus: &[u32]) -> Option<CpuSplit> {
+    split_by_core(cpus, core)
+}
+
+fn split_by_core(cpus: &[u32], core: impl Fn(u32) -> u32) -> Option<CpuSplit> {
     if cpus.len() < 2 {
         return None;
     }
-    let (server, client) = cpus.split_at(cpus.len().div_ceil(2));
-    Some(CpuSplit { server: server.to_vec(), client: client.to_vec() })
+    let mut cpus = cpus.to_vec();
+    cpus.sort_unstable_by_key(|&cpu| (core(cpu), cpu));
+    let half = cpus.len().div_ceil(2);
+    let between_cores = |&at: &usize| core(cpus[at - 1]) != core(cpus[at]);
+    let cut = (half..cpus.len()).find(between_cores).or_else(|| (1..half).rev().find(between_cores));
+    let mut client = cpus.split_off(cut.unwrap_or(half));
+    cpus.sort_unstable();
+    client.sort_unstable();
+    Some(CpuSplit { server: cpus, client })
+}
+
+/// The first CPU of the core that a CPU belongs to; the CPU itself where the kernel tells nothing of cores.
+fn core(cpu: u32) -> u32 {
+    let siblings = fs::read_to_string(format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"));
+    siblings.ok().and_then(|list| list.trim_end().split([',', '-']).next()?.parse().ok()).unwrap_or(cpu)
 }
 
 impl CpuSplit {
@@ -70,11 +88,24 @@ mod tests {
 
     #[test]
     fn each_side_gets_half_and_the_server_the_odd_one() {
-        assert_eq!(split_cpus(&[0]), None);
-        assert_eq!(split_cpus(&[0, 1]), Some(CpuSplit { server: vec![0], client: vec![1] }));
-        let split = split_cpus(&[2, 3, 6, 7, 9]).expect("enough");
+        let alone = |cpu| cpu;
+        assert_eq!(split_by_core(&[0], alone), None);
+        assert_eq!(split_by_core(&[0, 1], alone), Some(CpuSplit { server: vec![0], client: vec![1] }));
+        let split = split_by_core(&[2, 3, 6, 7, 9], alone).expect("enough");
         assert_eq!(split.server_list(), "2,3,6");
         assert_eq!(split.client, [7, 9]);
+    }
+
+    #[test]
+    fn no_core_is_on_both_sides() {
+        let sides = |cpus: &[u32], core: fn(u32) -> u32| {
+            let split = split_by_core(cpus, core).expect("enough");
+            (split.server, split.client)
+        };
+        assert_eq!(sides(&[0, 1, 2, 3, 4, 5, 6, 7], |cpu| cpu % 4), (vec![0, 1, 4, 5], vec![2, 3, 6, 7]));
+        assert_eq!(sides(&[0, 1, 2, 3, 4, 5], |cpu| cpu / 2), (vec![0, 1, 2, 3], vec![4, 5]), "cut after the half");
+        assert_eq!(sides(&[0, 2, 3], |cpu| cpu / 2), (vec![0], vec![2, 3]), "cut before the half");
+        assert_eq!(sides(&[0, 1], |_| 0), (vec![0], vec![1]), "the only core is shared");
     }
 
     #[test]

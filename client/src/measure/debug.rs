@@ -1,12 +1,12 @@
 //! Reads a server's debug endpoints: ours, or a Go program's with `net/http/pprof` and `expvar`.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, fs, pin::pin, time::Duration};
 
 use bytes::Bytes;
 use http::{Request, StatusCode, Uri, header};
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper_util::rt::TokioIo;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use tokio::{net::TcpStream, time::timeout};
 
 use super::result::{AllocCounters, OpCounts, ServerReading};
@@ -42,16 +42,42 @@ pub enum DebugError {
     },
 }
 
-/// What `/debug/vars` holds of what is read here; all of it may be missing.
+/// jemalloc's options that shape what is measured; it tells some sixty more.
+const SETTINGS: [&str; 15] = [
+    "narenas",
+    "percpu_arena",
+    "dirty_decay_ms",
+    "muzzy_decay_ms",
+    "background_thread",
+    "tcache",
+    "tcache_max",
+    "retain",
+    "thp",
+    "metadata_thp",
+    "disable_large_size_classes",
+    "prof",
+    "prof_active",
+    "prof_accum",
+    "lg_prof_sample",
+];
+
+/// What `/debug/vars` holds of what is read here; all of it may be missing, or be a variable of the program's own that only
+/// shares the name.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Vars {
+    #[serde(deserialize_with = "known_shape")]
     pub(super) cmdline: Option<Vec<String>>,
+    #[serde(deserialize_with = "known_shape")]
     memstats: Option<MemStats>,
+    #[serde(deserialize_with = "known_shape")]
     counters: Option<Counters>,
+    #[serde(deserialize_with = "known_shape")]
     ops: Option<BTreeMap<String, OpCounts>>,
+    #[serde(deserialize_with = "known_shape")]
     process: Option<Process>,
     /// There only where the exact census is to be had.
+    #[serde(deserialize_with = "known_shape")]
     pub(super) census: Option<Census>,
 }
 
@@ -117,20 +143,17 @@ impl DebugClient {
     pub async fn jemalloc(&self) -> Option<(String, String)> {
         let body = self.get("/debug/jemalloc/stats?json", ANSWER_TIME).await.ok()?;
         let stats: serde_json::Value = serde_json::from_slice(&body).ok()?;
-        let jemalloc = stats.get("jemalloc")?;
-        let settings = jemalloc.get("opt")?.as_object()?.iter().map(|(name, value)| match value.as_str() {
-            Some(text) => format!("{name}:{text}"),
-            None => format!("{name}:{value}"),
-        });
-        Some((jemalloc.get("version")?.as_str()?.to_owned(), settings.collect::<Vec<_>>().join(",")))
+        version_and_settings(&stats)
     }
 
-    /// The server's process, where it is one of this machine.
+    /// The server's process, where it is one of this machine: behind a forwarded port its id is another machine's.
     pub(super) async fn local_pid(&self) -> Option<u32> {
         let host = self.authority.rsplit_once(':')?.0;
         let loopback =
             host == "localhost" || host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().ok()?.is_loopback();
-        self.vars().await.ok()?.process?.pid.filter(|_| loopback)
+        let vars = self.vars().await.ok()?;
+        let (pid, cmdline) = (vars.process?.pid?, vars.cmdline?);
+        (loopback && runs_as(pid, &cmdline)).then_some(pid)
     }
 
     pub(super) async fn vars(&self) -> Result<Vars, DebugError> {
@@ -191,13 +214,40 @@ impl DebugClient {
                 }
             }
         };
+        let mut answered = pin!(answered);
         // The connection is driven here and ends with the answer: no task is left behind.
         tokio::select! {
             biased;
-            answer = answered => answer,
-            ended = connection => Err(ended.err().map_or("connection closed".to_owned(), |error| error.to_string())),
+            answer = &mut answered => answer,
+            ended = connection => match ended {
+                // The server closed it after an answer, which is all here then.
+                Ok(()) => answered.await,
+                Err(error) => Err(error.to_string()),
+            },
         }
     }
+}
+
+/// `None` for a value that isn't one of ours.
+fn known_shape<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Option<T>, D::Error> {
+    let value = serde_json::Value::deserialize(deserializer)?;
+    Ok(serde_json::from_value(value).ok())
+}
+
+fn version_and_settings(stats: &serde_json::Value) -> Option<(String, String)> {
+    let jemalloc = stats.get("jemalloc")?;
+    let opt = jemalloc.get("opt")?;
+    let settings = SETTINGS.iter().filter_map(|name| {
+        let value = opt.get(name)?;
+        Some(value.as_str().map_or_else(|| format!("{name}:{value}"), |text| format!("{name}:{text}")))
+    });
+    Some((jemalloc.get("version")?.as_str()?.to_owned(), settings.collect::<Vec<_>>().join(",")))
+}
+
+/// Whether a process of this machine was started so.
+fn runs_as(pid: u32, cmdline: &[String]) -> bool {
+    let told: Vec<u8> = cmdline.iter().flat_map(|arg| arg.bytes().chain([0])).collect();
+    fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|started| started == told)
 }
 
 impl Vars {
@@ -240,6 +290,52 @@ mod tests {
         let counters = reading.counters.expect("counters");
         assert_eq!((counters.allocs, counters.usable_bytes, counters.requested_bytes), (Some(12), Some(900), None));
         assert_eq!((reading.ops, reading.cpu_ns), (None, None));
+    }
+
+    #[test]
+    fn variables_that_only_share_a_name_are_passed_over() {
+        let vars =
+            r#"{"cmdline":"x","memstats":{"Mallocs":12},"counters":7,"ops":{"reads":5},"process":[],"census":"2020"}"#;
+        let vars = serde_json::from_str::<Vars>(vars).expect("vars");
+        assert!(vars.cmdline.is_none() && vars.census.is_none());
+        let reading = vars.reading();
+        assert_eq!(reading.counters.and_then(|counters| counters.allocs), Some(12));
+        assert_eq!((reading.ops, reading.cpu_ns), (None, None));
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_ends_with_its_connection_is_read() {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let addr = listener.local_addr().expect("an address");
+        let debug = DebugClient::new(&format!("http://{addr}")).expect("a URL");
+        let serve = async {
+            let (mut socket, _) = listener.accept().await.expect("a connection");
+            let mut request = Vec::new();
+            while !request.ends_with(b"\r\n\r\n") {
+                request.push(socket.read_u8().await.expect("a request"));
+            }
+            socket.write_all(b"HTTP/1.0 200 OK\r\n\r\n{\"cmdline\":[\"old\"]}").await.expect("an answer");
+        };
+        let (cmdline, ()) = tokio::join!(debug.cmdline(), serve);
+        assert_eq!(cmdline.expect("an answer"), Some(vec!["old".to_owned()]));
+    }
+
+    #[test]
+    fn settings_that_shape_measurements_are_kept() {
+        let opt = r#"{"abort":false,"narenas":1,"percpu_arena":"disabled","prof_active":true,"malloc_conf":{"x":1}}"#;
+        let stats = format!(r#"{{"jemalloc":{{"version":"5.3.1","opt":{opt}}}}}"#);
+        let (version, settings) = version_and_settings(&serde_json::from_str(&stats).expect("JSON")).expect("both");
+        assert_eq!((&*version, &*settings), ("5.3.1", "narenas:1,percpu_arena:disabled,prof_active:true"));
+    }
+
+    #[test]
+    fn a_process_is_known_by_its_command_line() {
+        let mut cmdline: Vec<String> = std::env::args().collect();
+        assert!(runs_as(std::process::id(), &cmdline));
+        cmdline.push("other".to_owned());
+        assert!(!runs_as(std::process::id(), &cmdline));
+        assert!(!runs_as(u32::MAX, &cmdline));
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub use self::{
     debug::{DebugClient, DebugError},
     environment::{Build, describe_machine},
     own::own_reading,
-    passes::{AllocsPass, allocs_pass, cpu_pass, heap_pass},
+    passes::{AllocsPass, PassError, allocs_pass, cpu_pass, heap_pass},
     round::{Target, measure_round},
     server::{ServerError, ServerProcess, ServerReady, ServerStart},
 };

@@ -1,6 +1,9 @@
 //! Profile passes: load of their own, with a profiler running. Nothing of them enters the timed rounds.
 
-use std::time::{Duration, Instant};
+use std::{
+    num::NonZeroU64,
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 use tokio::{
@@ -12,7 +15,7 @@ use super::{
     DebugClient, DebugError,
     result::{Interval, PerOp},
 };
-use crate::load::{Driver, Live};
+use crate::load::{Driver, ErrorCount, Live, LoadSample};
 
 /// Load before recording begins, so that connections and caches are as they will be.
 const PASS_WARMUP: Duration = Duration::from_millis(500);
@@ -29,42 +32,57 @@ pub struct AllocsPass {
     /// The profile, gzipped profile.proto.
     pub profile: Bytes,
     /// Requests within the recorded span, by the server's count, else the load generator's.
-    pub ops: u64,
+    pub ops: NonZeroU64,
     /// What the server's counters say of the same span; the profile must add up to it. `None` where it has none.
     pub counted: Option<PerOp>,
     /// Whether every allocation is in it; a foreign server may only sample.
     pub exact: bool,
 }
 
+/// Why a pass gave no profile.
+#[derive(Debug, thiserror::Error)]
+pub enum PassError {
+    /// The debug endpoints gave none.
+    #[error(transparent)]
+    Debug(#[from] DebugError),
+    /// It would be one of a server that does something else than serve.
+    #[error("no call succeeded while it was taken{}", .cause.as_ref().map(|cause| format!(": {cause}")).unwrap_or_default())]
+    NoSuccess {
+        /// What most of the calls failed of. `None` when none of them ended.
+        cause: Option<String>,
+    },
+}
+
 /// A CPU profile under load, of whole seconds.
 ///
 /// # Errors
-/// [`DebugError`] when there is no profile to be had.
+/// [`PassError`].
 pub async fn cpu_pass(
     driver: &mut Driver,
     debug: &DebugClient,
     seconds: u64,
     stop: &watch::Receiver<bool>,
-) -> Result<Bytes, DebugError> {
+) -> Result<Bytes, PassError> {
     driver.run(PASS_WARMUP, &Live::default(), stop.clone()).await;
     // The load outlasts the recording at both ends, so that none of it is idle.
     let window = Duration::from_secs(seconds) + PASS_WARMUP;
     let live = Live::default();
     let load = driver.run(window, &live, stop.clone());
-    let (profile, _) = tokio::join!(debug.cpu_profile(seconds, CPU_HZ), load);
-    profile
+    let (profile, load) = tokio::join!(debug.cpu_profile(seconds, CPU_HZ), load);
+    successes(&load)?;
+    Ok(profile?)
 }
 
 /// Every allocation of a window of load that begins and ends within the census, so that both count the same requests.
 ///
 /// # Errors
-/// [`DebugError`] when there is no profile to be had.
+/// [`PassError`].
 pub async fn allocs_pass(
     driver: &mut Driver,
     debug: &DebugClient,
     window: Duration,
     stop: &watch::Receiver<bool>,
-) -> Result<AllocsPass, DebugError> {
+) -> Result<AllocsPass, PassError> {
     driver.run(PASS_WARMUP, &Live::default(), stop.clone()).await;
     let exact = debug.vars().await?.census.is_some();
     let seconds = (window + CENSUS_MARGIN).as_secs().max(1);
@@ -80,16 +98,16 @@ pub async fn allocs_pass(
         let before = debug.reading().await?;
         let load = driver.run(window, &live, stop.clone()).await;
         let reading = Interval { before, after: debug.reading().await? };
-        Ok::<_, DebugError>((reading, load.ok + load.error, began.elapsed()))
+        Ok::<_, PassError>((reading, successes(&load)?.saturating_add(load.error), began.elapsed()))
     };
     let (profile, loaded) = tokio::join!(debug.allocs_profile(seconds), loaded);
     let (reading, answered, elapsed) = loaded?;
-    let ops = reading.ops().map_or(answered, |ops| ops.ok + ops.error);
+    let ops = reading.ops().and_then(|ops| NonZeroU64::new(ops.ok + ops.error)).unwrap_or(answered);
     let exact = exact && elapsed < Duration::from_secs(seconds);
     Ok(AllocsPass {
         profile: profile?,
         ops,
-        counted: reading.counters().and_then(|counters| counters.per_op(ops)),
+        counted: reading.counters().and_then(|counters| counters.per_op(ops.get())),
         exact,
     })
 }
@@ -97,12 +115,12 @@ pub async fn allocs_pass(
 /// What is in use while load runs.
 ///
 /// # Errors
-/// [`DebugError`] when there is no profile to be had.
+/// [`PassError`].
 pub async fn heap_pass(
     driver: &mut Driver,
     debug: &DebugClient,
     stop: &watch::Receiver<bool>,
-) -> Result<Bytes, DebugError> {
+) -> Result<Bytes, PassError> {
     let live = Live::default();
     let (enough, stop_load) = watch::channel(false);
     let profile = async {
@@ -114,10 +132,19 @@ pub async fn heap_pass(
     };
     let mut interrupted = stop.clone();
     tokio::select! {
-        (profile, _) = async { tokio::join!(profile, driver.run(Duration::from_secs(60), &live, stop_load)) } => profile,
+        (profile, load) = async { tokio::join!(profile, driver.run(Duration::from_secs(60), &live, stop_load)) } => {
+            successes(&load)?;
+            Ok(profile?)
+        }
         // Waiting fails when nobody can say stop any more: then the profile alone decides.
-        Ok(_) = interrupted.wait_for(|stop| *stop) => debug.heap_profile().await,
+        Ok(_) = interrupted.wait_for(|stop| *stop) => Ok(debug.heap_profile().await?),
     }
+}
+
+/// How many calls succeeded: at least one, or the profile is of no use.
+fn successes(load: &LoadSample) -> Result<NonZeroU64, PassError> {
+    let cause = |errors: &[ErrorCount]| errors.first().map(|error| error.message.clone());
+    NonZeroU64::new(load.ok).ok_or_else(|| PassError::NoSuccess { cause: cause(&load.errors) })
 }
 
 async fn wait_for_census(debug: &DebugClient) -> Result<(), DebugError> {
@@ -129,4 +156,25 @@ async fn wait_for_census(debug: &DebugClient) -> Result<(), DebugError> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{load::LoadSpec, scenario::Framework};
+
+    #[tokio::test]
+    async fn a_profile_of_a_server_that_answers_nothing_is_an_error() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let addr = listener.local_addr().expect("an address");
+        // Each connection is accepted and closed: whoever asks for a profile or for an echo gets neither.
+        let serving = tokio::spawn(async move { while listener.accept().await.is_ok() {} });
+        let spec = LoadSpec::new(Framework::Raw, addr, "128B-2".parse().expect("a scenario"));
+        let mut driver = Driver::connect(spec).await.expect("a connection");
+        let debug = DebugClient::new(&format!("http://{addr}")).expect("a URL");
+        let (_running, stop) = watch::channel(false);
+        let error = cpu_pass(&mut driver, &debug, 1, &stop).await.expect_err("no profile").to_string();
+        assert!(error.starts_with("no call succeeded while it was taken: connection lost"), "{error}");
+        serving.abort();
+    }
 }

@@ -27,7 +27,7 @@ pub struct Target {
     pub debug: Option<DebugClient>,
 }
 
-/// Measures one round. The driver's windows end with the last reply, so nothing is in flight when counters are read.
+/// Measures one round; `live` counts the replies of its warm-up too. The driver's windows end with the last reply, so nothing is in flight when counters are read.
 ///
 /// A reading that fails leaves the sample without the server's counters; what the load generator saw is always in it.
 pub async fn measure_round(
@@ -38,7 +38,7 @@ pub async fn measure_round(
     stop: &watch::Receiver<bool>,
 ) -> RunSample {
     if !warmup.is_zero() {
-        target.driver.run(warmup, &Live::default(), stop.clone()).await;
+        target.driver.run(warmup, live, stop.clone()).await;
     }
     let pid = match &target.debug {
         Some(debug) => debug.local_pid().await,

@@ -1,6 +1,6 @@
 //! The lines that asked for memory.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, num::NonZeroU64};
 
 use super::{
     Frame, Profile, ProfileError,
@@ -65,7 +65,7 @@ const PLUMBING: &[&str] = &[
 ///
 /// # Errors
 /// [`ProfileError::NoSuchType`] when the profile isn't one of allocations.
-pub fn sites(profile: &Profile, ops: u64, limit: usize) -> Result<SiteTable, ProfileError> {
+pub fn sites(profile: &Profile, ops: NonZeroU64, limit: usize) -> Result<SiteTable, ProfileError> {
     let space = profile.type_index(Some("alloc_space"))?;
     let objects = profile.type_index(Some("alloc_objects"))?;
     let mut sums: HashMap<Key, Sum> = HashMap::new();
@@ -139,13 +139,13 @@ impl Sum {
     }
 
     /// Whether a table of whole bytes and hundredths of allocations shows more than zeros.
-    fn shows(self, ops: u64) -> bool {
+    fn shows(self, ops: NonZeroU64) -> bool {
         let PerOp { bytes_per_op, allocs_per_op } = self.per(ops);
         bytes_per_op.abs() >= 0.5 || allocs_per_op.abs() >= 0.005
     }
 
-    fn per(self, ops: u64) -> PerOp {
-        let ops = ops.max(1) as f64;
+    fn per(self, ops: NonZeroU64) -> PerOp {
+        let ops = ops.get() as f64;
         PerOp { bytes_per_op: self.bytes as f64 / ops, allocs_per_op: self.allocs as f64 / ops }
     }
 }

@@ -132,6 +132,7 @@ pub fn sample(round: u32, requests: u64, costs: &Costs) -> RunSample {
             started: requests,
             ok: requests,
             error: 0,
+            lost: 0,
             unfinished: 0,
             ok_in_window: requests,
             latency,

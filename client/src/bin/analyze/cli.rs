@@ -70,19 +70,19 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "S,…", value_delimiter = ',', allow_hyphen_values = true)]
     pub(crate) scenario: Vec<String>,
     /// Servers to measure: triple, grpc, raw
-    #[arg(long, value_name = "F,…", value_delimiter = ',', default_value = "triple,grpc")]
+    #[arg(long, value_name = "F,…", value_delimiter = ',', default_value = "triple,grpc", allow_hyphen_values = true)]
     pub(crate) framework: Vec<String>,
     /// Timed rounds for each scenario and server; figures are medians over them
     #[arg(long, value_name = "N", default_value = "5", allow_hyphen_values = true)]
     pub(crate) rounds: String,
     /// Length of a timed round, as 5s or 500ms
-    #[arg(long, value_name = "TIME", default_value = "5s")]
+    #[arg(long, value_name = "TIME", default_value = "5s", allow_hyphen_values = true)]
     pub(crate) duration: String,
     /// Load before each timed round, not counted
-    #[arg(long, value_name = "TIME", default_value = "2s")]
+    #[arg(long, value_name = "TIME", default_value = "2s", allow_hyphen_values = true)]
     pub(crate) warmup: String,
     /// unary, or streaming: open, one message, close
-    #[arg(long, value_name = "MODE", default_value = "unary")]
+    #[arg(long, value_name = "MODE", default_value = "unary", allow_hyphen_values = true)]
     pub(crate) mode: String,
     /// Connections that the calls in flight are spread over
     #[arg(long, value_name = "N", default_value = "1", allow_hyphen_values = true)]
@@ -94,16 +94,16 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "F=URL")]
     pub(crate) debug: Vec<String>,
     /// The longest a connection may take
-    #[arg(long, value_name = "TIME", default_value = "5s")]
+    #[arg(long, value_name = "TIME", default_value = "5s", allow_hyphen_values = true)]
     pub(crate) connect_timeout: String,
     /// The longest a call may take before it counts as failed
-    #[arg(long, value_name = "TIME", default_value = "30s")]
+    #[arg(long, value_name = "TIME", default_value = "30s", allow_hyphen_values = true)]
     pub(crate) request_timeout: String,
     /// Take no profiles: no allocating lines, no flamegraphs
     #[arg(long)]
     pub(crate) no_profiles: bool,
     /// Name of the run and of its folders [default: the time it starts]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     pub(crate) label: Option<String>,
     /// Where data/, profiles/, flamegraphs/ and logs/ go
     #[arg(long, value_name = "DIR", default_value = ".")]
@@ -187,5 +187,13 @@ mod tests {
         assert_eq!(cli.run.scenario, ["128B-50", "1MiB-100"]);
         let cli = Cli::try_parse_from(["analyze", "run", "--scenario", "-1"]).expect("a run");
         assert!(matches!(cli.command, Some(Command::Run(run)) if run.scenario == ["-1"]));
+    }
+
+    #[test]
+    fn values_with_a_hyphen_reach_the_plan_which_says_what_is_allowed() {
+        for flag in ["framework", "duration", "warmup", "mode", "label", "connect-timeout", "request-timeout"] {
+            let flag = format!("--{flag}");
+            assert!(Cli::try_parse_from(["analyze", "--scenario", "128B-50", &flag, "-1s"]).is_ok(), "{flag}");
+        }
     }
 }

@@ -29,7 +29,7 @@ fn main() -> ExitCode {
     match command::execute(chosen) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("error: {}", one_line(&error));
+            terminal::say(&format!("error: {}", one_line(&error)));
             ExitCode::from(error.downcast_ref::<plan::UsageError>().map_or(1, |_| 2))
         }
     }

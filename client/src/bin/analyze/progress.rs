@@ -10,6 +10,8 @@ use analyze::{load::Live, units};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::time;
 
+use crate::terminal;
+
 const REFRESH: Duration = Duration::from_millis(250);
 
 /// How far a run is.
@@ -67,13 +69,13 @@ impl Progress {
 
     /// Says something that stays on the screen.
     pub(crate) fn say(&self, text: &str) {
-        self.bar.suspend(|| eprintln!("{text}"));
+        self.bar.suspend(|| terminal::say(text));
     }
 
     /// Says that a round is done, where no bar shows it.
     pub(crate) fn finished(&self, text: &str) {
         if !self.terminal {
-            eprintln!("{text}");
+            terminal::say(text);
         }
     }
 }

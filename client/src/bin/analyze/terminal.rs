@@ -16,6 +16,11 @@ pub(crate) fn style() -> Style {
     Style { width: width.unwrap_or(default.width).max(40), color: io::stdout().is_terminal() && !no_color }
 }
 
+/// Says something to whoever watches. A stderr that nobody reads any more is no reason to end.
+pub(crate) fn say(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
 /// Writes the result to stdout. A reader that has seen enough (`| head`) is no error.
 pub(crate) fn print(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();

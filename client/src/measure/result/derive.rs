@@ -28,7 +28,9 @@ impl RunResult {
             basis,
             client_cpus: meta.environment.client_cpus.as_ref().map(Vec::len),
         };
-        let per_round: Vec<Figures> = rounds.iter().map(|round| round.figures(&context)).collect();
+        // A round without a success has no rate, and nothing of it is the cost of an op: it must not move a median.
+        let per_round: Vec<Figures> =
+            rounds.iter().filter(|round| round.ok > 0).map(|round| round.figures(&context)).collect();
         let sum = |count: fn(&Round) -> u64| rounds.iter().map(count).sum::<u64>();
         let (started, ok) = (sum(|r| r.started), sum(|r| r.ok));
         let mut warnings = meta.warnings;

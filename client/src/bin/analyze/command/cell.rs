@@ -1,6 +1,6 @@
 //! One server in one scenario: connected, measured round by round, profiled, saved.
 
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
 use analyze::{
     load::{CallMode, Driver, Live, LoadError, Wire},
@@ -57,7 +57,7 @@ pub(super) struct Cell {
 impl Cell {
     /// Starts or attaches to the server, connects, and makes the preflight calls.
     ///
-    /// A server that can't be reached is an error: a usage error when its address was given. A server that answers wrongly
+    /// A server or debug endpoints that can't be reached are an error: a usage error when their address was given. A server that answers wrongly
     /// is a cell with a failure.
     pub(super) async fn prepare(subject: &Subject, scenario: Scenario, bench: Bench<'_>) -> anyhow::Result<Self> {
         let Bench { plan, store, split, .. } = bench;
@@ -79,8 +79,15 @@ impl Cell {
             }
             Err(error) => return Err(error.into()),
         };
-        let mut meta = describe(subject, scenario, bench, server.as_ref(), debug.as_ref()).await;
-        meta.environment.server_address = Some(addr.to_string());
+        let cmdline = match &debug {
+            None => None,
+            Some(debug) => debug.cmdline().await.map_err(|error| match server {
+                None => UsageError(format!("--debug {framework}: {error}")).into(),
+                Some(_) => anyhow::Error::from(error),
+            })?,
+        };
+        let mut meta = describe(subject, scenario, bench, addr, server.as_ref(), debug.as_ref()).await;
+        meta.environment.server_cmdline = cmdline;
         let (target, failure) = match driver.preflight().await {
             Ok(wire) => {
                 meta.warnings.extend(queueing(&wire, scenario));
@@ -94,11 +101,16 @@ impl Cell {
         Ok(Self { subject: subject.clone(), scenario, server, target, meta, samples: Vec::new(), result, failure })
     }
 
+    /// Whether there is anything to report: a round, or why there is none.
+    pub(super) fn has_result(&self) -> bool {
+        !self.samples.is_empty() || self.failure.is_some()
+    }
+
     fn name(&self) -> String {
         format!("{} {}", self.scenario, self.subject.framework)
     }
 
-    /// Measures one round and saves what is known by then. An interrupted round is dropped.
+    /// Measures one round and saves what is known by then. Dropped midway, the cell is as it was before.
     pub(super) async fn round(&mut self, round: u32, bench: Bench<'_>, progress: &mut Progress) -> anyhow::Result<()> {
         let Some(target) = &mut self.target else { return Ok(()) };
         let Plan { warmup, duration, rounds, .. } = *bench.plan;
@@ -106,14 +118,12 @@ impl Cell {
         let live = Live::default();
         let work = measure_round(target, round, (warmup, duration), &live, bench.stop);
         let sample = progress.during(&what, warmup + duration, Some(&live), work).await;
-        if sample.load.interrupted {
-            return Ok(());
-        }
         let died = if sample.load.ok == 0 {
             let most = sample.load.errors.first().map(|error| format!(": {}", error.message)).unwrap_or_default();
             Some(format!("no call of round {round} succeeded{most}"))
-        } else if sample.load.window < duration * 9 / 10 {
-            Some(format!("round {round} ended early: every connection to the server was lost"))
+        } else if sample.load.lost > 0 {
+            let (lost, of) = (sample.load.lost, self.scenario.concurrency);
+            Some(format!("round {round}: {lost} of {of} calls in flight ended with their connection"))
         } else if target.debug.is_some() && sample.server.is_none() {
             Some(format!("the server's counters could not be read in round {round}"))
         } else {
@@ -152,8 +162,8 @@ impl Cell {
         self.subject.profiled && self.failure.is_none() && !self.samples.is_empty()
     }
 
-    /// Takes the profiles, of a fresh server where we start it, and saves them with the pictures made of them. What fails
-    /// is a warning: the rounds stand without it.
+    /// Takes the profiles, of a fresh server where we start it, and saves them with the pictures made of them. A profile
+    /// that can't be had is a warning. Dropped midway, what was saved stays.
     pub(super) async fn profiles(&mut self, bench: Bench<'_>, progress: &mut Progress) -> anyhow::Result<()> {
         let (server, addr, debug) = match &self.subject.origin {
             Origin::Attach { addr, debug } => (None, *addr, debug.clone()),
@@ -189,9 +199,6 @@ impl Cell {
         let length = pass_length(bench.plan);
         let cpu =
             progress.during(&format!("{name} CPU profile"), length, None, cpu_pass(driver, debug, seconds, stop)).await;
-        if *stop.borrow() {
-            return Ok(());
-        }
         match cpu {
             Ok(profile) => self.keep_cpu(bench.store, &profile)?,
             Err(error) => self.warn(format!("no CPU profile: {error}")),
@@ -199,9 +206,6 @@ impl Cell {
         let window = Duration::from_secs(seconds);
         let work = allocs_pass(driver, debug, window, stop);
         let allocs = progress.during(&format!("{name} allocations"), length, None, work).await;
-        if *stop.borrow() {
-            return Ok(());
-        }
         match allocs {
             Ok(pass) => self.keep_allocs(bench.store, &pass)?,
             Err(error) => self.warn(format!("no allocation profile: {error}")),
@@ -230,9 +234,9 @@ impl Cell {
     fn keep_allocs(&mut self, store: &Store, pass: &AllocsPass) -> anyhow::Result<()> {
         store.keep(Artifact::AllocsProfile, &mut self.result, &pass.profile)?;
         if !pass.exact {
-            self.warn(
-                "the allocation profile is sampled or cut, not exact: sites and flamegraphs are estimates".to_owned(),
-            );
+            let inexact = "the allocation profile is sampled or cut, not exact: no table of sites is made of it, and its \
+                           flamegraphs are estimates";
+            self.warn(inexact.to_owned());
         }
         let profile = match Profile::decode(&pass.profile) {
             Ok(profile) => profile,
@@ -241,12 +245,15 @@ impl Cell {
                 return Ok(());
             }
         };
-        match profile::sites(&profile, pass.ops, SITES) {
-            Ok(sites) => self.result.set_sites(sites, pass.counted),
-            Err(error) => self.warn(format!("no table of sites: {error}")),
+        if pass.exact {
+            match profile::sites(&profile, pass.ops, SITES) {
+                Ok(sites) => self.result.set_sites(sites, pass.counted),
+                Err(error) => self.warn(format!("no table of sites: {error}")),
+            }
         }
-        self.picture(store, Artifact::AllocSpaceFlamegraph, &profile, "alloc_space", Some(pass.ops))?;
-        self.picture(store, Artifact::AllocObjectsFlamegraph, &profile, "alloc_objects", Some(pass.ops))
+        let ops = Some(pass.ops.get());
+        self.picture(store, Artifact::AllocSpaceFlamegraph, &profile, "alloc_space", ops)?;
+        self.picture(store, Artifact::AllocObjectsFlamegraph, &profile, "alloc_objects", ops)
     }
 
     fn picture(
@@ -266,7 +273,7 @@ impl Cell {
         Ok(())
     }
 
-    fn warn(&mut self, warning: String) {
+    pub(super) fn warn(&mut self, warning: String) {
         self.result.warnings.push(warning);
     }
 }
@@ -321,27 +328,26 @@ async fn describe(
     subject: &Subject,
     scenario: Scenario,
     bench: Bench<'_>,
+    addr: SocketAddr,
     server: Option<&ServerProcess>,
     debug: Option<&DebugClient>,
 ) -> RunMeta {
     let mut meta = meta(bench.plan, subject.framework, scenario);
     let environment = &mut meta.environment;
     environment.server = if server.is_some() { ServerOrigin::Started } else { ServerOrigin::Attached };
+    environment.server_address = Some(addr.to_string());
     environment.server_cpus = server.map(|server| server.ready().cpus.clone());
     environment.client_cpus = measure::bound_cpus().ok();
     environment.round_duration_ms = Some(bench.plan.duration.as_millis() as u64);
     environment.warmup_ms = Some(bench.plan.warmup.as_millis() as u64);
-    if let Some(debug) = debug {
-        match debug.cmdline().await {
-            Ok(cmdline) => environment.server_cmdline = cmdline,
-            Err(error) => meta.warnings.push(format!("the server's debug endpoints can't be read: {error}")),
-        }
-        if let Some((version, settings)) = debug.jemalloc().await {
-            meta.environment.allocator = Some(format!("jemalloc {version}"));
-            meta.environment.allocator_settings = Some(settings);
-        }
+    if let Some(debug) = debug
+        && let Some((version, settings)) = debug.jemalloc().await
+    {
+        environment.allocator = Some(format!("jemalloc {version}"));
+        environment.allocator_settings = Some(settings);
     }
-    if subject.framework != Framework::Raw && server.is_some() && bench.split.is_none() {
+    let same_machine = server.is_some() || addr.ip().is_loopback();
+    if subject.framework != Framework::Raw && same_machine && bench.split.is_none() {
         meta.warnings
             .push("server and load generator share their CPUs: each is measured with the other in its way".to_owned());
     }

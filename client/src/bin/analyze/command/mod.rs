@@ -8,11 +8,13 @@ mod servers;
 mod signals;
 mod top;
 
-use std::process::ExitCode;
+use std::{path::Path, process::ExitCode};
+
+use analyze::profile::{FileError, ProfileError};
 
 use crate::{
     cli::{self, Chosen},
-    plan::Plan,
+    plan::{Plan, UsageError},
 };
 
 pub(crate) fn execute(chosen: Chosen) -> anyhow::Result<ExitCode> {
@@ -26,5 +28,32 @@ pub(crate) fn execute(chosen: Chosen) -> anyhow::Result<ExitCode> {
             cli::print_completions(shell);
             Ok(ExitCode::SUCCESS)
         }
+    }
+}
+
+/// Why a sound profile has no answer; that it has no values of the `--type` asked for is wrong usage.
+fn unanswered(file: &Path, problem: ProfileError) -> anyhow::Error {
+    match problem {
+        ProfileError::NoSuchType { wanted, present } => {
+            UsageError(format!("--type {wanted}: {} has {}", file.display(), present.join(", "))).into()
+        }
+        problem => FileError { path: file.to_owned(), problem }.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_type_that_is_not_there_is_wrong_usage() {
+        let problem = ProfileError::NoSuchType { wanted: "foo".to_owned(), present: vec!["cpu".to_owned()] };
+        let error = unanswered(Path::new("a.pb"), problem);
+        assert_eq!(
+            error.downcast_ref::<UsageError>().map(ToString::to_string).as_deref(),
+            Some("--type foo: a.pb has cpu")
+        );
+        let error = unanswered(Path::new("a.pb"), ProfileError::NoSamples("cpu".to_owned()));
+        assert_eq!((error.is::<UsageError>(), error.to_string()), (false, "a.pb: has no samples of cpu".to_owned()));
     }
 }

@@ -3,12 +3,17 @@
 use std::{future::Future, process::ExitCode, time::Duration};
 
 use analyze::{
-    measure::{bind_to, bound_cpus, result::RunResult, split_cpus},
+    measure::{
+        bind_to, bound_cpus,
+        result::{RunResult, ServerOrigin},
+        split_cpus,
+    },
     report,
     scenario::{Framework, Scenario},
     store::{Store, StoreError},
 };
 use anyhow::Context;
+use tokio::sync::watch;
 
 use super::{
     cell::{Bench, Cell, pass_length},
@@ -47,8 +52,10 @@ pub(super) fn run(plan: Plan) -> anyhow::Result<ExitCode> {
         anyhow::Ok((results, outcome))
     })?;
     if !results.is_empty() {
-        store.link_latest()?;
         print(&results, &plan, &store)?;
+        if let Err(error) = store.link_latest() {
+            terminal::say(&format!("warning: latest still leads to an earlier run: {error}"));
+        }
     }
     outcome
 }
@@ -62,10 +69,11 @@ async fn measure_all(bench: Bench<'_>, results: &mut Vec<RunResult>) -> anyhow::
         for cell in &mut cells {
             cell.stop_server().await;
         }
+        let saved = finish(bench, &mut cells);
         let failure =
             cells.iter().find_map(|cell| cell.failure.clone().map(|why| (cell.result.framework.clone(), why)));
-        results.extend(cells.into_iter().map(|cell| cell.result));
-        measured?;
+        results.extend(cells.into_iter().filter(Cell::has_result).map(|cell| cell.result));
+        measured.and(saved)?;
         if *bench.stop.borrow() {
             progress.say("interrupted: what had finished is saved");
             return Ok(ExitCode::from(INTERRUPTED));
@@ -78,7 +86,8 @@ async fn measure_all(bench: Bench<'_>, results: &mut Vec<RunResult>) -> anyhow::
     Ok(ExitCode::SUCCESS)
 }
 
-/// Measures all servers of a scenario, in turn round by round. `cells` holds what was measured, also on error.
+/// Measures all servers of a scenario, in turn round by round, until the run is stopped. `cells` holds what was measured,
+/// also on error; a round or a profile in the making is dropped.
 async fn measure_scenario(
     scenario: Scenario,
     bench: Bench<'_>,
@@ -87,27 +96,30 @@ async fn measure_scenario(
 ) -> anyhow::Result<()> {
     for subject in &bench.plan.subjects {
         let prepared = Cell::prepare(subject, scenario, bench);
-        let Some(cell) = unless_stopped(bench, prepared).await.transpose()? else { return Ok(()) };
+        let Some(cell) = unless_stopped(bench.stop, prepared).await.transpose()? else { return Ok(()) };
         cells.push(cell);
     }
-    let ended = |cells: &[Cell]| *bench.stop.borrow() || cells.iter().any(|cell| cell.failure.is_some());
     for round in 1..=bench.plan.rounds {
         for index in turn(round, cells.len()) {
-            if ended(cells) {
-                return finish(bench, cells);
+            let measured = cells[index].round(round, bench, progress);
+            if unless_stopped(bench.stop, measured).await.transpose()?.is_none() || cells[index].failure.is_some() {
+                return Ok(());
             }
-            cells[index].round(round, bench, progress).await?;
         }
     }
     for cell in cells.iter_mut() {
         cell.stop_server().await;
     }
-    for cell in cells.iter_mut() {
-        if cell.wants_profiles() && !*bench.stop.borrow() {
-            cell.profiles(bench, progress).await?;
+    // The figures are whole now; whatever becomes of the profiles, they are on the disk.
+    finish(bench, cells)?;
+    for cell in cells.iter_mut().filter(|cell| cell.wants_profiles()) {
+        match unless_stopped(bench.stop, cell.profiles(bench, progress)).await {
+            Some(Ok(())) => {}
+            Some(Err(error)) => cell.warn(format!("no profiles: {error:#}")),
+            None => cell.warn("interrupted before all profiles were taken".to_owned()),
         }
     }
-    finish(bench, cells)
+    Ok(())
 }
 
 /// The order in a round: there and back again, so that a machine that drifts hits all alike.
@@ -117,22 +129,29 @@ fn turn(round: u32, cells: usize) -> Vec<usize> {
 
 /// Sets the results against the roofline and saves them.
 fn finish(bench: Bench<'_>, cells: &mut [Cell]) -> anyhow::Result<()> {
-    let raw = |cell: &&Cell| cell.result.framework == Framework::Raw.name();
-    let raw_qps = cells.iter().find(raw).and_then(|cell| cell.result.figures.qps);
-    for cell in cells {
-        cell.result.set_roofline(raw_qps);
-        cell.save(bench.store)?;
-    }
-    Ok(())
+    set_rooflines(cells.iter_mut().map(|cell| &mut cell.result));
+    cells.iter_mut().filter(|cell| cell.has_result()).try_for_each(|cell| cell.save(bench.store))
 }
 
-/// `None` when the run was stopped first.
-async fn unless_stopped<T>(bench: Bench<'_>, work: impl Future<Output = T>) -> Option<T> {
-    let mut stop = bench.stop.clone();
+/// Only servers that we started share a machine and its CPUs with the bare echo that we started.
+fn set_rooflines<'a>(results: impl Iterator<Item = &'a mut RunResult>) {
+    let (started, attached): (Vec<_>, Vec<_>) =
+        results.partition(|result| result.environment.server == ServerOrigin::Started);
+    let raw = started.iter().find(|result| result.framework == Framework::Raw.name());
+    let raw_qps = raw.and_then(|raw| raw.figures.qps);
+    started.into_iter().for_each(|result| result.set_roofline(raw_qps));
+    attached.into_iter().for_each(|result| result.set_roofline(None));
+}
+
+/// `None` when the run was stopped first; the work is dropped then.
+async fn unless_stopped<T>(stop: &watch::Receiver<bool>, work: impl Future<Output = T>) -> Option<T> {
+    let mut stop = stop.clone();
     tokio::select! {
-        done = work => Some(done),
+        // Work that ends because it was stopped must not count as done.
+        biased;
         // Waiting fails only when nobody can say stop any more.
         Ok(_) = stop.wait_for(|stop| *stop) => None,
+        done = work => Some(done),
     }
 }
 
@@ -153,7 +172,10 @@ fn print(results: &[RunResult], plan: &Plan, store: &Store) -> anyhow::Result<()
         Format::Markdown => report::markdown(results),
     };
     if plan.format != Format::Table {
-        eprint!("{}", report::warnings(results, report::Style { color: false, ..terminal::style() }));
+        let warnings = report::warnings(results, report::Style { color: false, ..terminal::style() });
+        if !warnings.is_empty() {
+            terminal::say(warnings.trim_end());
+        }
     }
     terminal::print(&text).context("writing to stdout")
 }
@@ -161,6 +183,19 @@ fn print(results: &[RunResult], plan: &Plan, store: &Store) -> anyhow::Result<()
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn stopped_work_is_dropped_and_does_not_count_as_done() {
+        let (stop, stopped) = watch::channel(false);
+        assert_eq!(unless_stopped(&stopped, async { 7 }).await, Some(7));
+        let work = async {
+            stop.send_replace(true);
+            std::future::pending::<()>().await;
+        };
+        assert_eq!(unless_stopped(&stopped, work).await, None);
+        assert_eq!(unless_stopped(&stopped, async { 7 }).await, None);
+        drop(stop);
+    }
 
     #[test]
     fn rounds_go_there_and_back_again() {

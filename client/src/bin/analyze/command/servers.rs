@@ -8,6 +8,9 @@ use analyze::{
 };
 use anyhow::Context;
 
+/// Where jemalloc's options come from, on top of those it was built with.
+const MALLOC_CONF: &str = "_RJEM_MALLOC_CONF";
+
 /// Whether jemalloc's own heap profiler runs in a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HeapProfiler {
@@ -34,13 +37,33 @@ pub(super) async fn start(
         args.extend(["--cpus".to_owned(), split.server_list()]);
     }
     let env = match profiler {
-        HeapProfiler::Off => vec![("_RJEM_MALLOC_CONF".to_owned(), "prof_active:false".to_owned())],
+        HeapProfiler::Off => vec![(MALLOC_CONF.to_owned(), without_profiler(env::var(MALLOC_CONF).ok()))],
         HeapProfiler::On => Vec::new(),
     };
     Ok(ServerProcess::start(&ServerStart { program, args, env, log }).await?)
 }
 
+/// jemalloc's options with its profiler off; of two settings of an option the last one counts.
+fn without_profiler(options: Option<String>) -> String {
+    match options {
+        Some(options) if !options.is_empty() => format!("{options},prof_active:false"),
+        _ => "prof_active:false".to_owned(),
+    }
+}
+
 /// The debug endpoints of a server that was started.
 pub(super) fn debug_client(server: &ServerProcess) -> anyhow::Result<Option<DebugClient>> {
     Ok(server.ready().debug_addr.as_deref().map(DebugClient::new).transpose()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_given_from_outside_are_kept() {
+        assert_eq!(without_profiler(None), "prof_active:false");
+        assert_eq!(without_profiler(Some(String::new())), "prof_active:false");
+        assert_eq!(without_profiler(Some("narenas:2".to_owned())), "narenas:2,prof_active:false");
+    }
 }
