@@ -116,11 +116,7 @@ pub async fn allocs_pass(
 ///
 /// # Errors
 /// [`PassError`].
-pub async fn heap_pass(
-    driver: &mut Driver,
-    debug: &DebugClient,
-    stop: &watch::Receiver<bool>,
-) -> Result<Bytes, PassError> {
+pub async fn heap_pass(driver: &mut Driver, debug: &DebugClient) -> Result<Bytes, PassError> {
     let live = Live::default();
     let (enough, stop_load) = watch::channel(false);
     let profile = async {
@@ -130,15 +126,9 @@ pub async fn heap_pass(
         let _ = enough.send(true);
         profile
     };
-    let mut interrupted = stop.clone();
-    tokio::select! {
-        (profile, load) = async { tokio::join!(profile, driver.run(Duration::from_secs(60), &live, stop_load)) } => {
-            successes(&load)?;
-            Ok(profile?)
-        }
-        // Waiting fails when nobody can say stop any more: then the profile alone decides.
-        Ok(_) = interrupted.wait_for(|stop| *stop) => Ok(debug.heap_profile().await?),
-    }
+    let (profile, load) = tokio::join!(profile, driver.run(Duration::from_secs(60), &live, stop_load));
+    successes(&load)?;
+    Ok(profile?)
 }
 
 /// How many calls succeeded: at least one, or the profile is of no use.

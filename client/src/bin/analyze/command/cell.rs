@@ -210,7 +210,7 @@ impl Cell {
             Ok(pass) => self.keep_allocs(bench.store, &pass)?,
             Err(error) => self.warn(format!("no allocation profile: {error}")),
         }
-        let work = heap_pass(driver, debug, stop);
+        let work = heap_pass(driver, debug);
         match progress.during(&format!("{name} heap profile"), Duration::from_secs(1), None, work).await {
             Ok(profile) => {
                 bench.store.keep(Artifact::HeapProfile, &mut self.result, &profile)?;

@@ -182,7 +182,67 @@ fn print(results: &[RunResult], plan: &Plan, store: &Store) -> anyhow::Result<()
 
 #[cfg(test)]
 mod tests {
+    use analyze::{
+        load::{Latency, LoadSample},
+        measure::{
+            describe_machine,
+            result::{ClientReading, Interval, RunMeta, RunSample},
+        },
+    };
+
     use super::*;
+
+    fn result(framework: &str, server: ServerOrigin, replies: u64) -> RunResult {
+        let build = analyze::measure::Build { commit: "", dirty: "", rustc: "", crates: "" };
+        let mut environment = describe_machine(&build);
+        environment.server = server;
+        let meta = RunMeta {
+            label: "t".to_owned(),
+            scenario: "128B-1".to_owned(),
+            framework: framework.to_owned(),
+            payload_size: 128,
+            serialization: "protobuf".to_owned(),
+            compression: "none".to_owned(),
+            concurrency: 1,
+            call_mode: "unary".to_owned(),
+            started: jiff::Timestamp::UNIX_EPOCH,
+            rounds: 1,
+            wire: None,
+            environment,
+            warnings: Vec::new(),
+        };
+        let load = LoadSample {
+            window: Duration::from_secs(1),
+            started: replies,
+            ok: replies,
+            error: 0,
+            lost: 0,
+            unfinished: 0,
+            ok_in_window: replies,
+            latency: Latency::default(),
+            errors: Vec::new(),
+            interrupted: false,
+        };
+        let client = Interval { before: ClientReading::default(), after: ClientReading::default() };
+        let elapsed = load.window;
+        let sample = RunSample { round: 1, load, elapsed, server: None, client, server_rss_peak_bytes: None };
+        RunResult::derive(meta, &[sample])
+    }
+
+    #[test]
+    fn the_roofline_is_for_servers_on_the_same_cpus() {
+        let ratios = |raw| {
+            let mut results = [
+                result("triple", ServerOrigin::Started, 50),
+                result("grpc", ServerOrigin::Attached, 50),
+                result("raw", raw, 200),
+            ];
+            set_rooflines(results.iter_mut());
+            results.map(|result| result.roofline_ratio)
+        };
+        assert_eq!(ratios(ServerOrigin::Started), [Some(0.25), None, Some(1.0)]);
+        assert_eq!(ratios(ServerOrigin::Attached), [None, None, None]);
+    }
 
     #[tokio::test]
     async fn stopped_work_is_dropped_and_does_not_count_as_done() {
