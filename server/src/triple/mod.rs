@@ -127,8 +127,7 @@ async fn serve_connection(http: auto::Builder<TokioExecutor>, socket: TcpStream,
     }
 }
 
-/// A request on its way to its reply.
-#[expect(clippy::large_enum_variant, reason = "the common call is held inline, as a box would be an allocation")]
+/// A request on its way to its reply. The common call is held inline: a box would be an allocation.
 enum Call {
     Refused(Refusal),
     Unary(UnaryCall),
