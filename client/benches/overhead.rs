@@ -3,7 +3,7 @@
 //!
 //! `cargo bench -p analyze --bench overhead [-- ROUNDS SECONDS]`
 //!
-//! First, free of all that makes servers noisy: what an allocation and its free take on one thread, 40 calls deep.
+//! First, free of all that makes servers noisy: what an allocation and its free take on one thread, 20 calls deep.
 //!
 //! Then the servers. They are this program again, one with and one without counting, on the same CPU; each variant is measured for
 //! some seconds in turn, there and back again, and compared with its reference within the same round. Printed are the
@@ -152,14 +152,14 @@ fn per_allocation(rounds: u64) -> Result<(), Box<dyn Error>> {
                 thread::sleep(Duration::from_millis(500));
             }
             PLAIN.store(*variant == Plain, Relaxed);
-            times.push(deep(40));
+            times.push(deep(20));
             PLAIN.store(false, Relaxed);
             if let Some(looking) = looking {
                 looking.join().map_err(|_| "the debug request panicked")??;
             }
         }
     }
-    println!("one allocation and its free, 40 calls deep, ns: median [least .. most] of {rounds}");
+    println!("one allocation and its free, 20 calls deep, ns: median [least .. most] of {rounds}");
     for (variant, times) in times {
         if let (Some(median), Some(least), Some(most)) = (stats::median(&times), stats::min(&times), stats::max(&times))
         {
