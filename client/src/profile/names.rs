@@ -348,7 +348,7 @@ mod tests {
                 "/home/me/target/release/build/echo-proto-0123456789abcdef/out/benchmark.rs",
                 "echo-proto-0123456789abcdef/out/benchmark.rs",
             ),
-            ("/root/go/pkg/mod/google.golang.org/grpc@v1.81.0/server.go", "google.golang.org/grpc@v1.81.0/server.go"),
+            ("/home/me/go/pkg/mod/google.golang.org/grpc@v1.81.0/server.go", "google.golang.org/grpc@v1.81.0/server.go"),
             ("/usr/local/go/src/net/http/server.go", "go/src/net/http/server.go"),
             ("main.c", "main.c"),
         ] {
