@@ -338,7 +338,7 @@ mod tests {
     fn paths_start_where_the_crate_does() {
         for (path, readable) in [
             (
-                "/root/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f/h2-0.4.20/src/codec/framed_read.rs",
+                "/home/me/.cargo/registry/src/index-0123456789abcdef/h2-0.4.20/src/codec/framed_read.rs",
                 "h2-0.4.20/src/codec/framed_read.rs",
             ),
             ("/rustc/0123456789/library/alloc/src/raw_vec.rs", "alloc/src/raw_vec.rs"),
