@@ -54,7 +54,7 @@ pub fn module(file: &str) -> Option<String> {
 /// A source file without where it lies on the machine it was compiled on: from the folder that holds the last `src`, from the
 /// package whose build script wrote it, or from the module in Go's cache on.
 ///
-/// `/home/me/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f/h2-0.4.20/src/server.rs` is `h2-0.4.20/src/server.rs`.
+/// `/home/me/.cargo/registry/src/index-0123456789abcdef/h2-0.4.20/src/server.rs` is `h2-0.4.20/src/server.rs`.
 pub fn readable_path(path: &str) -> &str {
     if let Some((_, module)) = path.split_once("/pkg/mod/") {
         return module;
@@ -348,7 +348,10 @@ mod tests {
                 "/home/me/target/release/build/echo-proto-0123456789abcdef/out/benchmark.rs",
                 "echo-proto-0123456789abcdef/out/benchmark.rs",
             ),
-            ("/home/me/go/pkg/mod/google.golang.org/grpc@v1.81.0/server.go", "google.golang.org/grpc@v1.81.0/server.go"),
+            (
+                "/home/me/go/pkg/mod/google.golang.org/grpc@v1.81.0/server.go",
+                "google.golang.org/grpc@v1.81.0/server.go",
+            ),
             ("/usr/local/go/src/net/http/server.go", "go/src/net/http/server.go"),
             ("main.c", "main.c"),
         ] {
