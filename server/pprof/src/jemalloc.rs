@@ -1,4 +1,4 @@
-//! What is asked of jemalloc itself, through its `mallctl` (https://jemalloc.net/jemalloc.3.html).
+//! What is asked of jemalloc itself, through its `mallctl` (<https://jemalloc.net/jemalloc.3.html>).
 
 use std::{
     ffi::{CStr, c_char, c_void},
