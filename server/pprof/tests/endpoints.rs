@@ -134,7 +134,7 @@ fn spans_are_as_long_as_asked_for() -> Outcome {
         let began = Instant::now();
         let profile = decode(&get(*SERVER, path)?)?;
         assert!(began.elapsed() >= Duration::from_secs(1), "{path}");
-        assert!((1.0..1.5).contains(&(profile.duration_nanos as f64 / 1e9)), "{path}: {} ns", profile.duration_nanos);
+        assert!(profile.duration_nanos >= 1_000_000_000, "{path}: {} ns", profile.duration_nanos);
     }
     Ok(())
 }
