@@ -3,7 +3,13 @@
 //! Takes tenths of a second and a hundred megabytes for a program of some size, the first time: only ever done on a
 //! thread that is not counted, after recording has ended.
 
-use std::{collections::HashMap, env, ffi::c_void, path::PathBuf};
+use std::{
+    collections::HashMap,
+    env,
+    ffi::c_void,
+    path::PathBuf,
+    sync::atomic::{AtomicUsize, Ordering::AcqRel},
+};
 
 use crate::modules::Module;
 
@@ -20,6 +26,9 @@ pub(crate) struct SourceFrame {
     pub(crate) line: u32,
 }
 
+/// Symbolizers there are, which share the cache of debug information.
+static IN_USE: AtomicUsize = AtomicUsize::new(0);
+
 /// Resolves addresses of this process, each once.
 pub(crate) struct Symbolizer<'m> {
     modules: &'m [Module],
@@ -29,6 +38,7 @@ pub(crate) struct Symbolizer<'m> {
 
 impl<'m> Symbolizer<'m> {
     pub(crate) fn new(modules: &'m [Module]) -> Self {
+        IN_USE.fetch_add(1, AcqRel);
         Symbolizer { modules, known: HashMap::new(), working_dir: env::current_dir().ok() }
     }
 
@@ -46,8 +56,11 @@ impl<'m> Symbolizer<'m> {
 
 impl Drop for Symbolizer<'_> {
     fn drop(&mut self) {
-        // Tens of megabytes that nobody needs until the next profile.
-        backtrace::clear_symbol_cache();
+        // Tens of megabytes that nobody needs until the next profile. While another one resolves they must stay: it would
+        // read all debug information again for its next address.
+        if IN_USE.fetch_sub(1, AcqRel) == 1 {
+            backtrace::clear_symbol_cache();
+        }
     }
 }
 
