@@ -135,10 +135,11 @@ impl Host {
         let addr = command.addr();
         let listener = TcpListener::bind(addr).await.map_err(|source| CommandError::Listen { addr, source })?;
         let debug = start_debug_server(&command)?;
+        // Both ports queue connections by now. Whoever has read the line may ask `/healthz` at once.
+        debug_pprof::set_ready(true);
         ready::Line::new(&command, &listener, debug.as_ref(), &self)
             .and_then(|line| line.print())
             .map_err(CommandError::ReadyLine)?;
-        debug_pprof::set_ready(true);
 
         let (stop, stopped) = oneshot::channel();
         let shutdown = async {
