@@ -73,9 +73,9 @@ def their_clients(tally, echo_server, only):
         command = [echo_server, *words, "--addr", "127.0.0.1:0", "--debug-addr", "127.0.0.1:0"]
         name = f"our {server} server"
         try:
-            with serving(f"ours-{server}", command, end_code=0) as addr:
+            with serving(f"ours-{server}", command, end_code=0) as ready:
                 for peer in only:
-                    for check, ok, detail in outcomes([*CLIENTS[peer], server, addr]):
+                    for check, ok, detail in outcomes([*CLIENTS[peer], server, ready["addr"]]):
                         tally.record(f"{peer} → {name}: {check}", ok, detail)
             tally.record(f"{name}: starts, and ends well on SIGTERM", True)
         except PeerError as error:
@@ -85,11 +85,11 @@ def their_clients(tally, echo_server, only):
 def our_client(tally, analyze, only):
     for peer in only:
         try:
-            with serving(peer, SERVERS[peer]) as addr:
+            with serving(peer, SERVERS[peer]) as ready:
                 for framework in FRAMEWORKS:
                     for mode in MODES:
                         for scenario in SCENARIOS:
-                            problem = run_analyze(analyze, framework, addr, scenario, mode)
+                            problem = run_analyze(analyze, framework, ready["addr"], scenario, mode)
                             tally.record(f"analyze → {peer} as {framework}: {mode} {scenario}", not problem, problem)
         except PeerError as error:
             tally.record(f"{peer}: its server starts", False, str(error))
@@ -120,15 +120,15 @@ def run_analyze(analyze, framework, addr, scenario, mode):
 def self_test(tally, analyze):
     """Every check of every client, on an echo that is wrong: it must fail there."""
     wrong_grpc = [*SERVERS["grpcio"], "--wrong"]
-    with serving("wrong-grpcio", wrong_grpc) as addr:
+    with serving("wrong-grpcio", wrong_grpc) as ready:
         for peer in ("grpcio", "apache-dubbo"):
-            noticed(tally, peer, outcomes([*CLIENTS[peer], "triple", addr]))
+            noticed(tally, peer, outcomes([*CLIENTS[peer], "triple", ready["addr"]]))
         for mode in MODES:
-            problem = run_analyze(analyze, "grpc", addr, SCENARIOS[0], mode)
+            problem = run_analyze(analyze, "grpc", ready["addr"], SCENARIOS[0], mode)
             tally.record(f"self-test: analyze notices a wrong echo, {mode}", bool(problem))
     for version in ("1.1", "2"):  # a Node server speaks one HTTP version a port
-        with serving(f"wrong-dubbo-js-{version}", ["node", str(NODE_DIR / "server.js"), version, "--wrong"]) as addr:
-            noticed(tally, f"dubbo-js (HTTP/{version})", outcomes([*CLIENTS["dubbo-js"], "triple", addr, version]))
+        with serving(f"wrong-dubbo-js-{version}", ["node", str(NODE_DIR / "server.js"), version, "--wrong"]) as ready:
+            noticed(tally, f"dubbo-js (HTTP/{version})", outcomes([*CLIENTS["dubbo-js"], "triple", ready["addr"], version]))
     silent = outcomes([sys.executable, "-c", "print('{\"check\": \"x\", \"ok\": true, \"detail\": \"\"}')"])
     tally.record("self-test: a client that ends early is a failure", not all(ok for _, ok, _ in silent))
 

@@ -54,7 +54,7 @@ def set_up():
 
 @contextmanager
 def serving(name, command, end_code=None):
-    """Starts a server, yields the address of its JSON ready line, ends it by SIGTERM.
+    """Starts a server, yields what its JSON ready line says, ends it by SIGTERM.
 
     `end_code` is the exit code that SIGTERM must lead to; None for a peer that just dies of it.
     """
@@ -65,7 +65,7 @@ def serving(name, command, end_code=None):
             command, cwd=ROOT, env=_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr
         )
     try:
-        yield _ready_line(name, process)["addr"]
+        yield _ready_line(name, process)
         _end(name, process, end_code)
     finally:
         if process.poll() is None:
