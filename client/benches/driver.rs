@@ -10,13 +10,13 @@
 use std::{fs, net::SocketAddr, sync::mpsc, thread, time::Duration};
 
 use analyze::{
-    load::{Driver, Live, LoadSpec},
+    load::{Case, Driver, Live, LoadSpec, Window},
     scenario::{Framework, Scenario},
     stats,
 };
 use bytes::Bytes;
 use debug_pprof::{CountingAlloc, Jemalloc};
-use tokio::{net::TcpListener, runtime, sync::watch, task::JoinSet, time::Instant};
+use tokio::{net::TcpListener, runtime, task::JoinSet, time::Instant};
 
 #[global_allocator]
 static ALLOCATOR: CountingAlloc<Jemalloc> = CountingAlloc::jemalloc();
@@ -106,11 +106,11 @@ async fn round(generator: Generator, addr: SocketAddr, scenario: Scenario) -> Co
 }
 
 async fn driver_round(framework: Framework, addr: SocketAddr, scenario: Scenario) -> Cost {
-    let mut driver = Driver::connect(LoadSpec::new(framework, addr, scenario)).await.expect("a connection");
+    let mut driver =
+        Driver::connect(LoadSpec::new(framework, addr, Case::new(scenario, WINDOW))).await.expect("a connection");
     driver.preflight().await.expect("an echo");
-    let (_stop, stopped) = watch::channel(false);
     let (before, begun) = (Usage::now(), Instant::now());
-    let sample = driver.run(WINDOW, &Live::default(), stopped).await;
+    let sample = driver.run(&Window::lasting(WINDOW), &Live::default()).await;
     assert_eq!(sample.ok, sample.started, "{:?}", sample.errors);
     before.cost_of(sample.ok, begun.elapsed())
 }
@@ -118,7 +118,7 @@ async fn driver_round(framework: Framework, addr: SocketAddr, scenario: Scenario
 async fn bare_round(addr: SocketAddr, scenario: Scenario) -> Cost {
     let socket = tokio::net::TcpStream::connect(addr).await.expect("a connection");
     socket.set_nodelay(true).expect("TCP_NODELAY");
-    let spec = LoadSpec::new(Framework::Triple, addr, scenario);
+    let spec = LoadSpec::new(Framework::Triple, addr, Case::new(scenario, WINDOW));
     let (handle, connection) = h2::client::Builder::new()
         .initial_window_size(spec.stream_window)
         .initial_connection_window_size(spec.connection_window)
@@ -127,7 +127,7 @@ async fn bare_round(addr: SocketAddr, scenario: Scenario) -> Cost {
         .await
         .expect("HTTP/2");
     tokio::spawn(connection);
-    let message = message(scenario.payload as usize);
+    let message = message(scenario.payload.largest() as usize);
     let (before, begun) = (Usage::now(), Instant::now());
     let mut tasks = JoinSet::new();
     for _ in 0..scenario.concurrency {

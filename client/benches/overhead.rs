@@ -24,7 +24,7 @@ use std::{
 };
 
 use analyze::{
-    load::{Driver, Live, LoadSpec},
+    load::{Case, Driver, Live, LoadSpec, Window},
     measure::{
         DebugClient, ServerProcess, ServerStart, Target, bind_to, bound_cpus, measure_round, result::RunSample,
         split_cpus,
@@ -34,7 +34,6 @@ use analyze::{
 };
 use clap::Parser;
 use debug_pprof::{CountingAlloc, Jemalloc};
-use tokio::sync::watch;
 
 debug_pprof::jemalloc_conf!(c"prof:true,prof_active:false,lg_prof_sample:19,prof_accum:true,prof_unbias:false");
 
@@ -242,7 +241,8 @@ async fn measure(
         };
         let server = ServerProcess::start(&start).await?;
         let debug = server.ready().debug_addr.clone().ok_or("the server has no debug endpoints")?;
-        let mut driver = Driver::connect(LoadSpec::new(framework, server.ready().addr, scenario)).await?;
+        let mut driver =
+            Driver::connect(LoadSpec::new(framework, server.ready().addr, Case::new(scenario, window))).await?;
         driver.preflight().await?;
         let target = Target { driver, debug: Some(DebugClient::new(&debug)?) };
         servers.push((variant, server, debug, target));
@@ -257,9 +257,8 @@ async fn measure(
             let (variant, _, debug, target) = &mut servers[index];
             // Longer than the window: recording must neither begin nor end, and symbolizing not begin, within it.
             let looking = variant.endpoint(window.as_secs() + 3).map(|path| get(debug, &path));
-            let (_running, stop) = watch::channel(false);
             let warmup = Duration::from_millis(500);
-            let sample = measure_round(target, 1, (warmup, window), &Live::default(), &stop).await;
+            let sample = measure_round(target, 1, (warmup, &Window::lasting(window)), &Live::default()).await;
             cost[index].1.push(cpu_per_op(&sample).ok_or("the server told no CPU time or no requests")?);
             if let Some(looking) = looking {
                 looking.join().map_err(|_| "the debug request panicked")??;

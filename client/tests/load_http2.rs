@@ -6,11 +6,11 @@ mod load_support;
 use std::time::Duration;
 
 use analyze::{
-    load::{CallMode, Driver, Live, LoadError, LoadSpec, PeerSettings},
+    load::{CallMode, Case, Driver, Live, LoadError, LoadSpec, PeerSettings, Window},
     scenario::Framework,
 };
 use load_support::{WINDOW, assert_closed, echo, http2, read_all, reply, run, spec};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 #[tokio::test]
 async fn every_call_of_a_good_server_is_ok() {
@@ -22,16 +22,11 @@ async fn every_call_of_a_good_server_is_ok() {
         (Framework::Grpc, CallMode::Streaming, "1B-3"),
     ] {
         let mut spec = spec(framework, addr, scenario);
-        spec.mode = mode;
+        spec.case.mode = mode;
         let mut driver = Driver::connect(spec).await.unwrap();
         driver.preflight().await.unwrap();
         let sample = run(&mut driver, WINDOW).await;
-        assert_eq!(
-            (sample.error, sample.unfinished, sample.interrupted),
-            (0, 0, false),
-            "{scenario}: {:?}",
-            sample.errors
-        );
+        assert_eq!((sample.error, sample.unfinished), (0, 0), "{scenario}: {:?}", sample.errors);
         assert!(sample.ok > 0 && sample.window >= WINDOW);
         assert!(sample.latency.min() > Some(0) && sample.latency.p50() <= sample.latency.max());
     }
@@ -49,8 +44,7 @@ async fn the_server_sees_exactly_the_calls_that_were_started() {
     let live = Live::default();
     let mut started = 0;
     for _ in 0..2 {
-        let (_stop, stopped) = watch::channel(false);
-        let sample = driver.run(WINDOW, &live, stopped).await;
+        let sample = driver.run(&Window::lasting(WINDOW), &live).await;
         assert_closed(&sample);
         started += sample.started;
         assert_eq!(sample.ok, sample.started);
@@ -73,7 +67,7 @@ async fn large_messages_pass_windows_smaller_than_they_are() {
     spec.stream_window = 65_535;
     spec.connection_window = 65_535;
     spec.max_frame = 16_384;
-    spec.connections = 2;
+    spec.case.connections = 2;
     let mut driver = Driver::connect(spec).await.unwrap();
     driver.preflight().await.unwrap();
     let sample = run(&mut driver, WINDOW).await;
@@ -94,7 +88,7 @@ async fn the_wire_is_what_was_really_used() {
     })
     .await;
     let mut spec = spec(Framework::Triple, addr, "128B-10");
-    spec.connections = 3;
+    spec.case.connections = 3;
     let wire = Driver::connect(spec).await.unwrap().preflight().await.unwrap();
 
     assert_eq!((wire.http_version.as_str(), wire.connections), ("HTTP/2", 3));
@@ -123,7 +117,7 @@ async fn the_wire_is_what_was_really_used() {
 async fn no_more_connections_are_opened_than_calls_are_in_flight() {
     let addr = http2(h2::server::Builder::new(), echo).await;
     let mut spec = spec(Framework::Grpc, addr, "128B-2");
-    spec.connections = 8;
+    spec.case.connections = 8;
     let wire = Driver::connect(spec).await.unwrap().preflight().await.unwrap();
     assert_eq!(wire.connections, 2);
 }
@@ -157,20 +151,22 @@ async fn the_stop_signal_ends_the_window_and_calls_in_flight_are_waited_for() {
     })
     .await;
     let mut driver = Driver::connect(spec(Framework::Triple, addr, "128B-5")).await.unwrap();
-    let (stop, stopped) = watch::channel(false);
+    let (stop, stopped) = oneshot::channel::<()>();
     let live = Live::default();
     let stopping = async {
         for _ in 0..5 {
             calls.recv().await.unwrap();
         }
-        stop.send(true).unwrap();
+        stop.send(()).unwrap();
         // The window has ended once the runtime has been through its tasks; only then do replies come.
         tokio::task::yield_now().await;
         release.send(true).unwrap();
     };
-    let (sample, ()) = tokio::join!(driver.run(Duration::from_secs(3600), &live, stopped), stopping);
+    let hour = Window::lasting(Duration::from_secs(3600));
+    let enough = async { drop(stopped.await) };
+    let (sample, ()) = tokio::join!(driver.run_until(&hour, &live, enough), stopping);
     assert_closed(&sample);
-    assert_eq!((sample.started, sample.ok, sample.interrupted), (5, 5, true));
+    assert_eq!((sample.started, sample.ok), (5, 5));
     assert!(sample.window < Duration::from_secs(60));
 }
 
@@ -204,7 +200,7 @@ async fn a_spec_out_of_range_is_refused_before_anything_is_opened() {
     let addr = "127.0.0.1:1".parse().unwrap();
     let good = || spec(Framework::Triple, addr, "128B-1");
     let refusals = [
-        (LoadSpec { connections: 0, ..good() }, "connections 0: must be 1 to 10000"),
+        (LoadSpec { case: Case { connections: 0, ..good().case }, ..good() }, "connections 0: must be 1 to 10000"),
         (LoadSpec { max_frame: 1, ..good() }, "max frame 1: must be 16384 to 16777215 bytes"),
         (LoadSpec { stream_window: 1 << 31, ..good() }, "stream window 2147483648: must be 65535 to 2147483647 bytes"),
         (

@@ -43,7 +43,7 @@ async fn every_call_of_a_good_server_is_ok() {
     let addr = listen(echo).await;
     for (scenario, connections) in [("128B-50", 1), ("1B-1", 1), ("16KiB-10", 3)] {
         let mut spec = spec(Framework::Raw, addr, scenario);
-        spec.connections = connections;
+        spec.case.connections = connections;
         let mut driver = Driver::connect(spec).await.unwrap();
         let wire = driver.preflight().await.unwrap();
         assert_eq!((wire.http_version.as_str(), wire.connections), ("TCP", connections));

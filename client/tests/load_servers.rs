@@ -35,8 +35,8 @@ async fn the_servers_count_the_calls_that_the_ledger_has() {
             });
             for scenario in ["128B-50", "1MiB-10", "16MiB-1"] {
                 let mut spec = spec(framework, addr, scenario);
-                spec.mode = mode;
-                spec.connections = 2;
+                spec.case.mode = mode;
+                spec.case.connections = 2;
                 let mut driver = Driver::connect(spec).await.unwrap();
                 driver.preflight().await.unwrap();
                 let before = method.counts();

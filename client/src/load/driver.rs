@@ -1,10 +1,13 @@
 //! Connections to one server, and the windows of load over them.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    future::{self, Future},
+    sync::Arc,
+};
 
-use tokio::{net::TcpStream, sync::watch, time::timeout};
+use tokio::{net::TcpStream, time::timeout};
 
-use super::{CallError, Live, LoadError, LoadSample, LoadSpec, Wire, engine, http2, raw};
+use super::{CallError, Live, LoadError, LoadSample, LoadSpec, Window, Wire, engine, http2, raw};
 use crate::scenario::Framework;
 
 /// Open connections to one server, for any number of windows one after another.
@@ -31,7 +34,7 @@ impl Driver {
     /// `connect_timeout` for each connection, [`LoadError::Handshake`].
     pub async fn connect(spec: LoadSpec) -> Result<Self, LoadError> {
         spec.validate()?;
-        let count = spec.connections.min(spec.scenario.concurrency as usize);
+        let count = spec.case.connections.min(spec.case.scenario.concurrency as usize);
         let connections = match spec.framework {
             Framework::Triple | Framework::Grpc => {
                 let mut connections = Vec::with_capacity(count);
@@ -81,18 +84,23 @@ impl Driver {
     }
 
     /// Sends load for one window, then waits until every call was answered, failed, or is given up as unfinished 10 s after
-    /// the window. It ends early when `stop` turns true or when every connection is lost.
-    pub async fn run(&mut self, window: Duration, live: &Live, stop: watch::Receiver<bool>) -> LoadSample {
-        let tasks = 0..self.spec.scenario.concurrency as usize;
+    /// the window. It ends early when every connection is lost. Dropped midway, it gives up the calls in flight.
+    pub async fn run(&mut self, window: &Window, live: &Live) -> LoadSample {
+        self.run_until(window, live, future::pending()).await
+    }
+
+    /// The same; the window is over at the latest when `enough` completes.
+    pub async fn run_until(&mut self, window: &Window, live: &Live, enough: impl Future<Output = ()>) -> LoadSample {
+        let tasks = 0..self.spec.case.scenario.concurrency as usize;
         let timeout = self.spec.request_timeout;
         match &self.connections {
             Connections::Http2(connections, template) => {
                 let transports = tasks.map(|i| connections[i % connections.len()].transport(template));
-                engine::run(transports, window, timeout, live, stop).await
+                engine::run(transports, window, timeout, live, enough).await
             }
             Connections::Raw(connections) => {
                 let transports = tasks.map(|i| connections[i % connections.len()].transport());
-                engine::run(transports, window, timeout, live, stop).await
+                engine::run(transports, window, timeout, live, enough).await
             }
         }
     }

@@ -8,13 +8,12 @@ use std::{
 };
 
 use tokio::{
-    sync::watch,
     task::JoinSet,
     time::{Instant, Sleep, sleep, timeout},
 };
 
 use super::{
-    CallError, Live, LoadSample,
+    CallError, End, Live, LoadSample, Window,
     tally::{Ledger, Tally},
 };
 
@@ -32,10 +31,10 @@ pub(super) trait Transport: Send + 'static {
 /// [`DRAIN_TIMEOUT`].
 pub(super) async fn run<T: Transport>(
     transports: impl IntoIterator<Item = T>,
-    window: Duration,
+    window: &Window,
     request_timeout: Duration,
     live: &Live,
-    mut stop: watch::Receiver<bool>,
+    enough: impl Future<Output = ()>,
 ) -> LoadSample {
     let ledger = Ledger::new(live.clone());
     let begun = Instant::now();
@@ -44,18 +43,19 @@ pub(super) async fn run<T: Transport>(
         tasks.spawn(send_calls(transport, Tally::new(ledger.clone(), i), request_timeout));
     }
 
-    let interrupted = tokio::select! {
-        () = sleep(window) => false,
-        () = stopped(&mut stop) => true,
-        () = finished(&mut tasks) => false,
-    };
+    let End::After(length) = window.end else { unreachable!("counts come with the pacing") };
+    tokio::select! {
+        () = sleep(length) => {}
+        () = enough => {}
+        () = finished(&mut tasks) => {}
+    }
     ledger.close();
     let window = begun.elapsed();
 
     if timeout(DRAIN_TIMEOUT, finished(&mut tasks)).await.is_err() {
         tasks.shutdown().await;
     }
-    ledger.sample(window, interrupted)
+    ledger.sample(window)
 }
 
 /// One task: call after call until the window closes or the connection is gone, so that a dead peer costs each task one
@@ -85,13 +85,6 @@ async fn finished(tasks: &mut JoinSet<()>) {
         {
             std::panic::resume_unwind(error.into_panic());
         }
-    }
-}
-
-/// Waits for the stop signal; for ever once nobody can give it any more.
-async fn stopped(stop: &mut watch::Receiver<bool>) {
-    if stop.wait_for(|&stop| stop).await.is_err() {
-        std::future::pending().await
     }
 }
 
@@ -169,9 +162,8 @@ mod tests {
     /// Runs in virtual time; the sample and how long it all took.
     async fn run_fakes(fakes: Vec<Fake>, window_ms: u64, request_timeout: Duration) -> (LoadSample, Duration) {
         let begun = Instant::now();
-        let (_stop, stopped) = watch::channel(false);
-        let window = Duration::from_millis(window_ms);
-        let sample = run(fakes, window, request_timeout, &Live::default(), stopped).await;
+        let window = Window::lasting(Duration::from_millis(window_ms));
+        let sample = run(fakes, &window, request_timeout, &Live::default(), std::future::pending()).await;
         assert_eq!(sample.started, sample.ok + sample.error + sample.unfinished);
         (sample, begun.elapsed())
     }
@@ -206,27 +198,14 @@ mod tests {
         let fakes = vec![Fake(vec![Reply::Ok(10), Reply::Lost]), Fake(vec![Reply::Wrong(20), Reply::Lost])];
         let (sample, _) = run_fakes(fakes, 5000, HOUR).await;
         assert_eq!((sample.ok, sample.error, sample.lost, sample.window.as_millis()), (1, 3, 2, 20));
-        assert!(!sample.interrupted);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_stop_signal_ends_the_window_at_once() {
-        let (stop, stopped) = watch::channel(false);
-        let live = Live::default();
-        let stopping = async {
-            sleep(Duration::from_millis(42)).await;
-            stop.send(true).unwrap();
-        };
-        let (sample, ()) = tokio::join!(run([Fake(vec![Reply::Ok(10)])], HOUR, HOUR, &live, stopped), stopping);
-        assert_eq!((sample.window.as_millis(), sample.interrupted), (42, true));
+    async fn the_window_is_over_when_it_is_enough() {
+        let (live, hour) = (Live::default(), Window::lasting(HOUR));
+        let enough = sleep(Duration::from_millis(42));
+        let sample = run([Fake(vec![Reply::Ok(10)])], &hour, HOUR, &live, enough).await;
+        assert_eq!(sample.window.as_millis(), 42);
         assert_eq!((sample.started, sample.ok, sample.ok_in_window), (5, 5, 4));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn nobody_left_to_stop_it_is_no_stop_signal() {
-        let (_, stopped) = watch::channel(false);
-        let window = Duration::from_millis(100);
-        let sample = run([Fake(vec![Reply::Ok(30)])], window, HOUR, &Live::default(), stopped).await;
-        assert_eq!((sample.window, sample.interrupted), (window, false));
     }
 }

@@ -38,7 +38,7 @@ pub(super) struct Template {
 
 impl Template {
     pub(super) fn new(spec: &LoadSpec) -> Arc<Self> {
-        let path = match spec.mode {
+        let path = match spec.case.mode {
             CallMode::Unary => echo_proto::UNARY_PATH,
             CallMode::Streaming => echo_proto::STREAM_PATH,
         };
@@ -53,8 +53,8 @@ impl Template {
         Arc::new(Self {
             uri: uri(spec.addr, path),
             headers,
-            message: message::grpc(message::payload(spec.scenario.payload as usize)),
-            mode: spec.mode,
+            message: message::grpc(message::payload(spec.case.scenario.payload.largest() as usize)),
+            mode: spec.case.mode,
         })
     }
 

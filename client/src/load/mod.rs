@@ -18,6 +18,7 @@
 //! The length of every reply and its status; every 64th reply of each task byte for byte. Comparing 1 MiB takes about
 //! 60 µs, so a 64th of it is a quarter of a percent of what such a call costs.
 
+mod case;
 mod driver;
 mod engine;
 mod error;
@@ -29,12 +30,15 @@ mod raw;
 mod sample;
 mod spec;
 mod tally;
+mod window;
 mod wire;
 
+pub use case::{CallMode, Case, MessagesPerStream, Sharing};
 pub use driver::Driver;
 pub use error::{CallError, LoadError};
 pub use latency::Latency;
 pub use sample::{ErrorCount, LoadSample};
-pub use spec::{CallMode, LoadSpec};
+pub use spec::LoadSpec;
 pub use tally::Live;
+pub use window::{End, Window};
 pub use wire::{PeerSettings, Wire};

@@ -45,7 +45,7 @@ pub(super) struct Connection {
 
 impl Connection {
     pub(super) fn open(socket: TcpStream, spec: &LoadSpec) -> Self {
-        let payload = message::payload(spec.scenario.payload as usize);
+        let payload = message::payload(spec.case.scenario.payload.largest() as usize);
         let (calls, queue) = mpsc::unbounded_channel();
         let ended = Arc::<OnceLock<String>>::default();
         tokio::spawn(drive(socket, payload, queue, ended.clone()));
@@ -185,7 +185,7 @@ pub(super) async fn preflight(connections: &[Connection], spec: &LoadSpec) -> Re
     for connection in connections {
         connection.transport().call(true).await?;
     }
-    let bytes = size_of::<u32>() as u64 + spec.scenario.payload;
+    let bytes = size_of::<u32>() as u64 + spec.case.scenario.payload.largest();
     Ok(Wire {
         http_version: "TCP".to_owned(),
         content_type: None,

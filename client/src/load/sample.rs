@@ -9,7 +9,7 @@ use super::Latency;
 /// One timed window, raw. The ledger closes: `started = ok + error + unfinished`.
 #[derive(Debug, Clone)]
 pub struct LoadSample {
-    /// How long the window really was: shorter than asked when interrupted, or when every connection was lost.
+    /// How long the window really was: shorter than asked when every connection was lost.
     pub window: Duration,
     /// Calls started, all of them within the window.
     pub started: u64,
@@ -23,12 +23,19 @@ pub struct LoadSample {
     pub unfinished: u64,
     /// Those of `ok` that were answered within the window.
     pub ok_in_window: u64,
-    /// Service times of all `ok` calls.
+    /// Service times of all `ok` calls: from sending to the reply.
     pub latency: Latency,
+    /// Response times of all `ok` calls, from the moment a call was to start to its reply; `None` without a rate.
+    pub response: Option<Latency>,
+    /// Calls that were to start within the window; `None` without a rate. Those beyond `started` never were, because every
+    /// call in flight was still waiting.
+    pub scheduled: Option<u64>,
     /// What the `error` calls failed of, most frequent first; the counts add up to `error`.
     pub errors: Vec<ErrorCount>,
-    /// Whether the stop signal ended the window.
-    pub interrupted: bool,
+    /// Bytes written to the sockets from the first call to the last reply, framing included.
+    pub sent_bytes: u64,
+    /// Bytes read from them.
+    pub received_bytes: u64,
 }
 
 impl LoadSample {

@@ -2,22 +2,8 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use serde::{Deserialize, Serialize};
-
-use super::LoadError;
-use crate::scenario::{Framework, MAX_CONCURRENCY, MAX_PAYLOAD, Scenario};
-
-/// How the echo is called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CallMode {
-    /// `UnaryCall`: message and end of stream in one frame.
-    #[default]
-    Unary,
-    /// `StreamCall`, a call of its own for each message: open, one message, half-close, one message back. The raw echo
-    /// knows no calls, there it is the same as `Unary`.
-    Streaming,
-}
+use super::{Case, LoadError};
+use crate::scenario::{Framework, MAX_CONCURRENCY, MAX_PAYLOAD};
 
 /// Which server, which load, over which connections.
 #[derive(Debug, Clone)]
@@ -26,13 +12,8 @@ pub struct LoadSpec {
     pub framework: Framework,
     /// Where the server listens.
     pub addr: SocketAddr,
-    /// Payload and calls in flight.
-    pub scenario: Scenario,
-    /// Connections, over which the calls in flight are spread evenly. More than the scenario's concurrency would idle,
-    /// so that no more are opened; [`Wire::connections`](super::Wire::connections) says how many there are.
-    pub connections: usize,
-    /// Unary or streaming.
-    pub mode: CallMode,
+    /// What is sent.
+    pub case: Case,
     /// The longest a TCP connection may take, up to a day.
     pub connect_timeout: Duration,
     /// The longest a call may take before it counts as an error, up to a day.
@@ -47,16 +28,13 @@ pub struct LoadSpec {
 }
 
 impl LoadSpec {
-    /// One connection, unary, 5 s to connect, 30 s a call, and the window and frame sizes of our own servers: stream
-    /// 4 MiB, connection 16 MiB, frame 1 MiB. Larger windows and frames made no difference beyond noise at 100 calls of
-    /// 1 MiB in flight.
-    pub fn new(framework: Framework, addr: SocketAddr, scenario: Scenario) -> Self {
+    /// 5 s to connect, 30 s a call, and the window and frame sizes of our own servers: stream 4 MiB, connection 16 MiB, frame
+    /// 1 MiB. Larger windows and frames made no difference beyond noise at 100 calls of 1 MiB in flight.
+    pub fn new(framework: Framework, addr: SocketAddr, case: Case) -> Self {
         Self {
             framework,
             addr,
-            scenario,
-            connections: 1,
-            mode: CallMode::Unary,
+            case,
             connect_timeout: Duration::from_secs(5),
             request_timeout: Duration::from_secs(30),
             stream_window: 4 << 20,
@@ -70,9 +48,10 @@ impl LoadSpec {
         let window = 65_535..=(1u64 << 31) - 1;
         let timeout = 1..=86_400_000_000_000;
         let checks = [
-            ("payload", self.scenario.payload, 1..=MAX_PAYLOAD, "1 to 16777216 bytes"),
-            ("concurrency", self.scenario.concurrency.into(), 1..=MAX_CONCURRENCY.into(), "1 to 10000"),
-            ("connections", self.connections as u64, 1..=MAX_CONCURRENCY.into(), "1 to 10000"),
+            ("payload", self.case.scenario.payload.largest(), 1..=MAX_PAYLOAD, "1 to 16777216 bytes"),
+            ("response size", self.case.response_size.unwrap_or(0), 0..=MAX_PAYLOAD, "0 to 16777216 bytes"),
+            ("concurrency", self.case.scenario.concurrency.into(), 1..=MAX_CONCURRENCY.into(), "1 to 10000"),
+            ("connections", self.case.connections as u64, 1..=MAX_CONCURRENCY.into(), "1 to 10000"),
             ("stream window", self.stream_window.into(), window.clone(), "65535 to 2147483647 bytes"),
             ("connection window", self.connection_window.into(), window, "65535 to 2147483647 bytes"),
             ("max frame", self.max_frame.into(), 16_384..=(1 << 24) - 1, "16384 to 16777215 bytes"),

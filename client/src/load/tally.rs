@@ -77,7 +77,7 @@ impl Ledger {
     }
 
     /// The sum over all tasks. Right once every [`Tally`] is dropped.
-    pub(super) fn sample(&self, window: Duration, interrupted: bool) -> LoadSample {
+    pub(super) fn sample(&self, window: Duration) -> LoadSample {
         let mut total = Lane::default();
         for lane in &self.lanes {
             total.add(&lock(lane));
@@ -94,8 +94,11 @@ impl Ledger {
             unfinished: total.started - total.ok - total.error,
             ok_in_window: total.ok_in_window,
             latency: total.latency,
+            response: None,
+            scheduled: None,
             errors,
-            interrupted,
+            sent_bytes: 0,
+            received_bytes: 0,
         }
     }
 }
@@ -221,7 +224,7 @@ mod tests {
             tally.error(&CallError::NoStatus);
             tally.start();
         }
-        let sample = ledger.sample(Duration::from_secs(2), false);
+        let sample = ledger.sample(Duration::from_secs(2));
         assert_eq!((sample.started, sample.ok, sample.error, sample.unfinished), (2040, 2000, 20, 20));
         assert_eq!((sample.latency.count(), sample.latency.max(), live.ok()), (2000, Some(100_000), 2000));
         assert_eq!(sample.errors, [ErrorCount { message: CallError::NoStatus.to_string(), count: 20 }]);
@@ -239,8 +242,8 @@ mod tests {
         tally.ok(Duration::from_millis(1));
         assert!(tally.window_is_closed());
         drop(tally);
-        let sample = ledger.sample(Duration::from_secs(1), true);
-        assert_eq!((sample.ok, sample.ok_in_window, sample.latency.count(), sample.interrupted), (2, 1, 2, true));
+        let sample = ledger.sample(Duration::from_secs(1));
+        assert_eq!((sample.ok, sample.ok_in_window, sample.latency.count()), (2, 1, 2));
     }
 
     #[test]
@@ -252,7 +255,7 @@ mod tests {
             tally.error(&CallError::ConnectionLost(i.to_string()));
         }
         drop(tally);
-        let sample = ledger.sample(Duration::ZERO, false);
+        let sample = ledger.sample(Duration::ZERO);
         assert_eq!((sample.error, sample.lost), (1000, 1000));
         assert_eq!(sample.errors.len(), DISTINCT_ERRORS + 1);
         assert_eq!(sample.errors[0], ErrorCount { message: OTHER_ERRORS.into(), count: 936 });

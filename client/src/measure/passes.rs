@@ -7,7 +7,7 @@ use std::{
 
 use bytes::Bytes;
 use tokio::{
-    sync::watch,
+    sync::oneshot,
     time::{interval, sleep},
 };
 
@@ -15,7 +15,7 @@ use super::{
     DebugClient, DebugError,
     result::{Interval, PerOp},
 };
-use crate::load::{Driver, ErrorCount, Live, LoadSample};
+use crate::load::{Driver, ErrorCount, Live, LoadSample, Window};
 
 /// Load before recording begins, so that connections and caches are as they will be.
 const PASS_WARMUP: Duration = Duration::from_millis(500);
@@ -23,6 +23,8 @@ const PASS_WARMUP: Duration = Duration::from_millis(500);
 const CENSUS_MARGIN: Duration = Duration::from_secs(2);
 /// Samples a second asked for; the profile says how many the kernel gave.
 const CPU_HZ: u32 = 499;
+/// The longest a heap profile is waited for.
+const HEAP_PASS_LIMIT: Duration = Duration::from_secs(60);
 /// How often it is asked whether the census is on.
 const CENSUS_POLL: Duration = Duration::from_millis(10);
 
@@ -60,15 +62,14 @@ pub enum PassError {
 pub async fn cpu_pass(
     driver: &mut Driver,
     debug: &DebugClient,
+    load: &Window,
     seconds: u64,
-    stop: &watch::Receiver<bool>,
 ) -> Result<Bytes, PassError> {
-    driver.run(PASS_WARMUP, &Live::default(), stop.clone()).await;
-    // The load outlasts the recording at both ends, so that none of it is idle.
-    let window = Duration::from_secs(seconds) + PASS_WARMUP;
     let live = Live::default();
-    let load = driver.run(window, &live, stop.clone());
-    let (profile, load) = tokio::join!(debug.cpu_profile(seconds, CPU_HZ), load);
+    driver.run(&load.with_length(PASS_WARMUP), &live).await;
+    // The load outlasts the recording at both ends, so that none of it is idle.
+    let window = load.with_length(Duration::from_secs(seconds) + PASS_WARMUP);
+    let (profile, load) = tokio::join!(debug.cpu_profile(seconds, CPU_HZ), driver.run(&window, &live));
     successes(&load)?;
     Ok(profile?)
 }
@@ -80,14 +81,14 @@ pub async fn cpu_pass(
 pub async fn allocs_pass(
     driver: &mut Driver,
     debug: &DebugClient,
-    window: Duration,
-    stop: &watch::Receiver<bool>,
+    load: &Window,
+    length: Duration,
 ) -> Result<AllocsPass, PassError> {
-    driver.run(PASS_WARMUP, &Live::default(), stop.clone()).await;
-    let exact = debug.vars().await?.census.is_some();
-    let seconds = (window + CENSUS_MARGIN).as_secs().max(1);
-    let began = Instant::now();
     let live = Live::default();
+    driver.run(&load.with_length(PASS_WARMUP), &live).await;
+    let exact = debug.vars().await?.census.is_some();
+    let seconds = (length + CENSUS_MARGIN).as_secs().max(1);
+    let began = Instant::now();
     let loaded = async {
         if exact {
             wait_for_census(debug).await?;
@@ -96,7 +97,7 @@ pub async fn allocs_pass(
             sleep(CENSUS_MARGIN / 2).await;
         }
         let before = debug.reading().await?;
-        let load = driver.run(window, &live, stop.clone()).await;
+        let load = driver.run(&load.with_length(length), &live).await;
         let reading = Interval { before, after: debug.reading().await? };
         Ok::<_, PassError>((reading, successes(&load)?.saturating_add(load.error), began.elapsed()))
     };
@@ -116,17 +117,19 @@ pub async fn allocs_pass(
 ///
 /// # Errors
 /// [`PassError`].
-pub async fn heap_pass(driver: &mut Driver, debug: &DebugClient) -> Result<Bytes, PassError> {
+pub async fn heap_pass(driver: &mut Driver, debug: &DebugClient, load: &Window) -> Result<Bytes, PassError> {
     let live = Live::default();
-    let (enough, stop_load) = watch::channel(false);
+    let (enough, is_enough) = oneshot::channel();
     let profile = async {
         sleep(PASS_WARMUP).await;
         let profile = debug.heap_profile().await;
         // The load may have ended by itself; then nobody listens.
-        let _ = enough.send(true);
+        let _ = enough.send(());
         profile
     };
-    let (profile, load) = tokio::join!(profile, driver.run(Duration::from_secs(60), &live, stop_load));
+    let window = load.with_length(HEAP_PASS_LIMIT);
+    let enough = async { drop(is_enough.await) };
+    let (profile, load) = tokio::join!(profile, driver.run_until(&window, &live, enough));
     successes(&load)?;
     Ok(profile?)
 }
@@ -151,7 +154,10 @@ async fn wait_for_census(debug: &DebugClient) -> Result<(), DebugError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{load::LoadSpec, scenario::Framework};
+    use crate::{
+        load::{Case, LoadSpec},
+        scenario::Framework,
+    };
 
     #[tokio::test]
     async fn a_profile_of_a_server_that_answers_nothing_is_an_error() {
@@ -159,11 +165,11 @@ mod tests {
         let addr = listener.local_addr().expect("an address");
         // Each connection is accepted and closed: whoever asks for a profile or for an echo gets neither.
         let serving = tokio::spawn(async move { while listener.accept().await.is_ok() {} });
-        let spec = LoadSpec::new(Framework::Raw, addr, "128B-2".parse().expect("a scenario"));
+        let case = Case::new("128B-2".parse().expect("a scenario"), Duration::from_secs(1));
+        let spec = LoadSpec::new(Framework::Raw, addr, case);
         let mut driver = Driver::connect(spec).await.expect("a connection");
         let debug = DebugClient::new(&format!("http://{addr}")).expect("a URL");
-        let (_running, stop) = watch::channel(false);
-        let error = cpu_pass(&mut driver, &debug, 1, &stop).await.expect_err("no profile").to_string();
+        let error = cpu_pass(&mut driver, &debug, &case.window, 1).await.expect_err("no profile").to_string();
         assert!(error.starts_with("no call succeeded while it was taken: connection lost"), "{error}");
         serving.abort();
     }

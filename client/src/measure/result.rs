@@ -17,7 +17,10 @@ pub use self::{
     environment::{Environment, ServerOrigin},
     sample::{AllocCounters, ClientReading, Interval, LatencySummary, OpCounts, Round, RunSample, ServerReading},
 };
-use crate::load::Wire;
+use crate::{
+    load::{Case, End, MessagesPerStream, Sharing, Wire},
+    scenario::{PayloadPattern, Share},
+};
 
 /// The version of the JSON's shape. It grows when a key changes its meaning or goes; new keys don't change it.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -36,16 +39,26 @@ pub struct RunResult {
     pub scenario: String,
     /// The server under test: `triple`, `grpc`, `raw`, …
     pub framework: String,
-    /// Bytes of payload in each request and in each reply.
+    /// Bytes of payload in each request, and in each reply unless `response_size` says otherwise. Of a mix the mean.
     pub payload_size: u64,
+    /// The sizes of a mix and how often each comes. `None` when all requests are of one size.
+    pub payload_mix: Option<Vec<Share>>,
+    /// What payloads are made of.
+    pub payload_pattern: PayloadPattern,
+    /// Bytes of payload in each reply. `None` when each is as long as its request.
+    pub response_size: Option<u64>,
     /// How the message is encoded: `protobuf`, `none`, …
     pub serialization: String,
-    /// How the message is compressed: `none`, `gzip`.
+    /// How hard messages are compressed: `none`, or with gzip `default`, `fastest`, `best`.
     pub compression: String,
     /// Calls in flight at any time.
     pub concurrency: u32,
     /// `unary` or `streaming`.
     pub call_mode: String,
+    /// Messages in each stream. `None` for unary calls.
+    pub messages_per_stream: Option<MessagesPerStream>,
+    /// How the calls were sent.
+    pub load: LoadShape,
     /// When the run started: RFC 3339, UTC.
     pub timestamp: String,
     /// Rates, latencies and per-op figures.
@@ -61,8 +74,13 @@ pub struct RunResult {
     pub failure_requests: u64,
     /// Calls with no answer when waiting for it was given up.
     pub unfinished_requests: u64,
+    /// Calls that were to start at the rate asked for and never did, because every call in flight was still waiting. Their
+    /// response times are in no percentile. `None` without a rate.
+    pub missed_requests: Option<u64>,
     /// Calls of more than 60 s, the histogram's range: a percentile among them is the longest.
     pub latency_above_range: u64,
+    /// How many calls took long.
+    pub slow_calls: SlowCalls,
     /// What `bytes_per_op` counts: usable bytes, or the bytes asked for where the allocator doesn't tell.
     pub bytes_per_op_basis: Option<BytesBasis>,
     /// The most memory the server held in a timed round, MiB.
@@ -88,11 +106,23 @@ pub struct RunResult {
 
 impl RunResult {
     /// The name that a result's files share, without what tells them apart:
-    /// `{framework}_{payload}_{serialization}_{compression}_{concurrency}_{mode}`.
+    /// `{framework}_{payload}_{serialization}_{compression}_{concurrency}_{mode}`, with `_m{messages}` for long streams and
+    /// `_q{rate}` for a load at a rate.
     pub fn file_stem(&self) -> String {
+        let payload = match &self.payload_mix {
+            Some(mix) => {
+                mix.iter().map(|share| format!("{}x{}", share.size, share.percent)).collect::<Vec<_>>().join("-")
+            }
+            None => self.payload_size.to_string(),
+        };
+        let stream = match self.messages_per_stream {
+            Some(messages) if messages != MessagesPerStream::default() => format!("_m{messages}"),
+            _ => String::new(),
+        };
+        let rate = self.load.qps.map(|qps| format!("_q{qps}")).unwrap_or_default();
         format!(
-            "{}_{}_{}_{}_{}_{}",
-            self.framework, self.payload_size, self.serialization, self.compression, self.concurrency, self.call_mode
+            "{}_{payload}_{}_{}_{}_{}{stream}{rate}",
+            self.framework, self.serialization, self.compression, self.concurrency, self.call_mode
         )
     }
 
@@ -102,25 +132,86 @@ impl RunResult {
     }
 }
 
+/// How calls are sent: in a closed loop, each when the one before is answered, or at a rate, whatever the server does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoadShape {
+    /// `closed` or `rate`.
+    pub kind: LoadKind,
+    /// Calls a second asked for. `None` in a closed loop.
+    pub qps: Option<f64>,
+    /// Calls in each round. `None` when a round lasts for a time.
+    pub requests: Option<u64>,
+    /// How long each call in flight waits after a reply, ms.
+    pub think_ms: f64,
+    /// Connections asked for.
+    pub connections: usize,
+    /// How calls share them.
+    pub sharing: Sharing,
+    /// How long the server's handler was told to wait before each reply, ms.
+    pub sleep_ms: f64,
+}
+
+/// Who decides when a call starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LoadKind {
+    /// The reply before it.
+    Closed,
+    /// The clock.
+    Rate,
+}
+
+impl From<&Case> for LoadShape {
+    fn from(case: &Case) -> Self {
+        let ms = |time: std::time::Duration| time.as_secs_f64() * 1e3;
+        Self {
+            kind: if case.window.rate.is_some() { LoadKind::Rate } else { LoadKind::Closed },
+            qps: case.window.rate,
+            requests: match case.window.end {
+                End::Requests(requests) => Some(requests),
+                End::After(_) => None,
+            },
+            think_ms: ms(case.window.think),
+            connections: case.connections,
+            sharing: case.sharing,
+            sleep_ms: ms(case.sleep),
+        }
+    }
+}
+
+/// How many calls of all rounds took longer than some times, in each view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlowCalls {
+    /// By service time: from sending to the reply.
+    pub service: Over,
+    /// By response time: from the moment the call was to start to its reply. `None` without a rate.
+    pub response: Option<Over>,
+}
+
+/// Calls that took longer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Over {
+    /// Than 1 ms.
+    pub over_1ms: u64,
+    /// Than 10 ms.
+    pub over_10ms: u64,
+    /// Than 100 ms.
+    pub over_100ms: u64,
+    /// Than 1 s.
+    pub over_1s: u64,
+}
+
 /// What was to be measured, and where: the part of a [`RunResult`] that is known before the first round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunMeta {
     /// See [`RunResult::label`].
     pub label: String,
-    /// See [`RunResult::scenario`].
-    pub scenario: String,
     /// See [`RunResult::framework`].
     pub framework: String,
-    /// See [`RunResult::payload_size`].
-    pub payload_size: u64,
+    /// What was sent.
+    pub case: Case,
     /// See [`RunResult::serialization`].
     pub serialization: String,
-    /// See [`RunResult::compression`].
-    pub compression: String,
-    /// See [`RunResult::concurrency`].
-    pub concurrency: u32,
-    /// See [`RunResult::call_mode`].
-    pub call_mode: String,
     /// When the run started.
     pub started: jiff::Timestamp,
     /// Timed rounds asked for. Fewer that were measured are a warning.
@@ -156,6 +247,28 @@ pub struct Figures {
     pub latency_avg_ms: Option<f64>,
     /// The standard deviation, ms.
     pub latency_stddev_ms: Option<f64>,
+    /// Response time (the moment a call was to start, to its reply) at a rate: the median, ms. `None` without a rate.
+    pub response_p50_ms: Option<f64>,
+    /// 90th percentile of the response time, ms.
+    pub response_p90_ms: Option<f64>,
+    /// 95th percentile of the response time, ms.
+    pub response_p95_ms: Option<f64>,
+    /// 99th percentile of the response time, ms.
+    pub response_p99_ms: Option<f64>,
+    /// 99.9th percentile of the response time, ms.
+    pub response_p999_ms: Option<f64>,
+    /// The shortest response time, ms.
+    pub response_min_ms: Option<f64>,
+    /// The longest response time, ms.
+    pub response_max_ms: Option<f64>,
+    /// The mean response time, ms.
+    pub response_avg_ms: Option<f64>,
+    /// The standard deviation of the response time, ms.
+    pub response_stddev_ms: Option<f64>,
+    /// Bytes the load generator wrote to its sockets, framing included, per op.
+    pub sent_bytes_per_op: Option<f64>,
+    /// Bytes the load generator read from its sockets, per op.
+    pub received_bytes_per_op: Option<f64>,
     /// Bytes the server's serving threads got from the allocator, per op: see [`RunResult::bytes_per_op_basis`].
     pub bytes_per_op: Option<f64>,
     /// Bytes the serving threads asked the allocator for, per op.
@@ -176,6 +289,24 @@ pub struct Figures {
     pub client_allocs_per_op: Option<f64>,
     /// CPU time of the server process ÷ wall time, percent: 100 = one CPU busy all the time.
     pub cpu_avg_percent: Option<f64>,
+    /// Resident memory of the server, averaged over the window, MiB.
+    pub memory_avg_mb: Option<f64>,
+    /// Resident memory of the load generator, averaged over the window, MiB.
+    pub client_memory_avg_mb: Option<f64>,
+    /// The most resident memory of the load generator, MiB.
+    pub client_memory_peak_mb: Option<f64>,
+    /// Context switches of the server's threads, wanted and forced, per op.
+    pub context_switches_per_op: Option<f64>,
+    /// Page faults of the server, minor and major, per op.
+    pub page_faults_per_op: Option<f64>,
+    /// System calls of the server, per op.
+    pub syscalls_per_op: Option<f64>,
+    /// Context switches of the load generator's threads per op.
+    pub client_context_switches_per_op: Option<f64>,
+    /// Page faults of the load generator per op.
+    pub client_page_faults_per_op: Option<f64>,
+    /// System calls of the load generator per op.
+    pub client_syscalls_per_op: Option<f64>,
     /// CPU time of the load generator ÷ what its CPUs could give, percent: 100 = it can do no more.
     pub client_cpu_utilisation_percent: Option<f64>,
 }

@@ -6,14 +6,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tokio::{sync::watch, time};
+use tokio::time;
 
 use super::{
     DebugClient,
     own::own_reading,
     result::{Interval, RunSample},
 };
-use crate::load::{Driver, Live};
+use crate::load::{Driver, Live, Window};
 
 /// How often the server's memory is looked at.
 const RSS_INTERVAL: Duration = Duration::from_millis(100);
@@ -27,18 +27,17 @@ pub struct Target {
     pub debug: Option<DebugClient>,
 }
 
-/// Measures one round; `live` counts the replies of its warm-up too. The driver's windows end with the last reply, so nothing is in flight when counters are read.
+/// Measures one round after a warm-up of the same load; `live` counts the replies of its warm-up too. The driver's windows end with the last reply, so nothing is in flight when counters are read.
 ///
 /// A reading that fails leaves the sample without the server's counters; what the load generator saw is always in it.
 pub async fn measure_round(
     target: &mut Target,
     round: u32,
-    (warmup, duration): (Duration, Duration),
+    (warmup, window): (Duration, &Window),
     live: &Live,
-    stop: &watch::Receiver<bool>,
 ) -> RunSample {
     if !warmup.is_zero() {
-        target.driver.run(warmup, live, stop.clone()).await;
+        target.driver.run(&window.with_length(warmup), live).await;
     }
     let pid = match &target.debug {
         Some(debug) => debug.local_pid().await,
@@ -47,7 +46,7 @@ pub async fn measure_round(
     let before = server_reading(target.debug.as_ref()).await;
     let client_before = own_reading();
     let began = Instant::now();
-    let (load, server_rss_peak_bytes) = watch_memory(pid, target.driver.run(duration, live, stop.clone())).await;
+    let (load, server_rss_peak_bytes) = watch_memory(pid, target.driver.run(window, live)).await;
     let client_after = own_reading();
     let after = server_reading(target.debug.as_ref()).await;
     RunSample {

@@ -4,7 +4,7 @@
 use std::{future::Future, net::SocketAddr, time::Duration};
 
 use analyze::{
-    load::{Driver, Live, LoadSample, LoadSpec},
+    load::{Case, Driver, Live, LoadSample, LoadSpec, Window},
     scenario::Framework,
 };
 use bytes::Bytes;
@@ -13,22 +13,18 @@ use h2::{
     server::{Builder, SendResponse},
 };
 use http::{HeaderMap, HeaderValue, Request, Response};
-use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::watch,
-};
+use tokio::net::{TcpListener, TcpStream};
 
 /// Long enough for hundreds of calls in an unoptimised build, short enough for many tests.
 pub(crate) const WINDOW: Duration = Duration::from_millis(200);
 
 pub(crate) fn spec(framework: Framework, addr: SocketAddr, scenario: &str) -> LoadSpec {
-    LoadSpec::new(framework, addr, scenario.parse().unwrap())
+    LoadSpec::new(framework, addr, Case::new(scenario.parse().unwrap(), WINDOW))
 }
 
-/// One window with nobody watching and nobody stopping it.
+/// One window with nobody watching.
 pub(crate) async fn run(driver: &mut Driver, window: Duration) -> LoadSample {
-    let (_stop, stopped) = watch::channel(false);
-    let sample = driver.run(window, &Live::default(), stopped).await;
+    let sample = driver.run(&Window::lasting(window), &Live::default()).await;
     assert_closed(&sample);
     sample
 }

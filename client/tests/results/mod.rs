@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use analyze::{
-    load::{ErrorCount, Latency, LoadSample, PeerSettings, Wire},
+    load::{Case, ErrorCount, Latency, LoadSample, PeerSettings, Wire},
     measure::result::{
         AllocCounters, ClientReading, Environment, Interval, OpCounts, Others, PerOp, RunMeta, RunResult, RunSample,
         ServerOrigin, ServerReading, Site, SiteTable,
@@ -136,8 +136,11 @@ pub fn sample(round: u32, requests: u64, costs: &Costs) -> RunSample {
             unfinished: 0,
             ok_in_window: requests,
             latency,
+            response: None,
+            scheduled: None,
             errors: Vec::new(),
-            interrupted: false,
+            sent_bytes: requests * 170,
+            received_bytes: requests * 165,
         },
         elapsed: Duration::from_millis(1_100),
         server: Some(Interval { before: server(0), after: server(requests) }),
@@ -150,13 +153,9 @@ pub fn meta(framework: &str, rounds: u32) -> RunMeta {
     let settings = PeerSettings { max_concurrent_streams: Some(200), ..PeerSettings::default() };
     RunMeta {
         label: "t".to_owned(),
-        scenario: "128B-50".to_owned(),
         framework: framework.to_owned(),
-        payload_size: 128,
+        case: Case::new("128B-50".parse().expect("a scenario"), Duration::from_secs(1)),
         serialization: "protobuf".to_owned(),
-        compression: "none".to_owned(),
-        concurrency: 50,
-        call_mode: "unary".to_owned(),
         started: "2026-01-31T17:05:09Z".parse().expect("a time"),
         rounds,
         wire: Some(Wire {

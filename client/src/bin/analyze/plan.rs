@@ -7,7 +7,7 @@ use std::{
 };
 
 use analyze::{
-    load::{CallMode, LoadSpec},
+    load::{Case, LoadSpec},
     measure::DebugClient,
     scenario::{Framework, Scenario},
     store::Label,
@@ -24,14 +24,12 @@ pub(crate) struct UsageError(pub(crate) String);
 /// A measurement, checked.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
-    pub(crate) scenarios: Vec<Scenario>,
+    /// What is sent, one after another.
+    pub(crate) cases: Vec<Case>,
     /// What has a row, in the order of the table. The roofline may be among them.
     pub(crate) subjects: Vec<Subject>,
     pub(crate) rounds: u32,
-    pub(crate) duration: Duration,
     pub(crate) warmup: Duration,
-    pub(crate) mode: CallMode,
-    pub(crate) connections: usize,
     pub(crate) connect_timeout: Duration,
     pub(crate) request_timeout: Duration,
     pub(crate) started: jiff::Timestamp,
@@ -64,22 +62,19 @@ impl Plan {
             let allowed = "a size and a concurrency, as in --scenario 1MiB-100";
             return Err(UsageError(format!("--scenario is missing: {allowed}; --help lists the flags")));
         }
-        let scenarios = unique(parse_all("--scenario", &args.scenario)?);
+        let scenarios: Vec<Scenario> = unique(parse_all("--scenario", &args.scenario)?);
         let frameworks = unique(parse_all::<Framework>("--framework", &args.framework)?);
         let subjects = subjects(&frameworks, &args)?;
+        let duration = time("--duration", &args.duration, Duration::from_millis(100))?;
+        let mode = args.mode.parse().map_err(|error| UsageError(format!("--mode: {error}")))?;
+        let connections = number("--connections", &args.connections, 1, 10_000)? as usize;
+        let case = |scenario| Case { mode, connections, ..Case::new(scenario, duration) };
         let started = jiff::Timestamp::now();
         let plan = Self {
-            scenarios,
+            cases: scenarios.into_iter().map(case).collect(),
             subjects,
             rounds: number("--rounds", &args.rounds, 1, 1000)?,
-            duration: time("--duration", &args.duration, Duration::from_millis(100))?,
             warmup: time("--warmup", &args.warmup, Duration::ZERO)?,
-            mode: match args.mode.as_str() {
-                "unary" => CallMode::Unary,
-                "streaming" => CallMode::Streaming,
-                other => return Err(UsageError(format!("--mode {other:?}: must be unary or streaming"))),
-            },
-            connections: number("--connections", &args.connections, 1, 10_000)? as usize,
             connect_timeout: time("--connect-timeout", &args.connect_timeout, Duration::from_millis(1))?,
             request_timeout: time("--request-timeout", &args.request_timeout, Duration::from_millis(1))?,
             started,
@@ -93,20 +88,13 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The load on a server of a scenario.
-    pub(crate) fn load(&self, framework: Framework, addr: SocketAddr, scenario: Scenario) -> LoadSpec {
+    /// The load on a server.
+    pub(crate) fn load(&self, framework: Framework, addr: SocketAddr, case: Case) -> LoadSpec {
         LoadSpec {
-            connections: self.connections,
-            mode: self.mode,
             connect_timeout: self.connect_timeout,
             request_timeout: self.request_timeout,
-            ..LoadSpec::new(framework, addr, scenario)
+            ..LoadSpec::new(framework, addr, case)
         }
-    }
-
-    /// Length of the recorded part of a profile pass: the round's, in whole seconds between 1 and 5.
-    pub(crate) fn pass_seconds(&self) -> u64 {
-        (self.duration.as_millis() as u64).div_ceil(1000).clamp(1, 5)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Raw rounds → figures. Everything here is arithmetic on what the rounds hold.
 
 use super::{
-    AllocCounters, BytesBasis, ClientReading, Figures, Files, Interval, LatencySummary, OpCounts, PerOp, Round,
-    RunMeta, RunResult, RunSample, SCHEMA_VERSION, ServerReading, SiteTable, warnings,
+    AllocCounters, BytesBasis, ClientReading, Figures, Files, Interval, LatencySummary, LoadShape, OpCounts, Over,
+    PerOp, Round, RunMeta, RunResult, RunSample, SCHEMA_VERSION, ServerReading, SiteTable, SlowCalls, warnings,
 };
 use crate::{load::Latency, stats};
 
@@ -22,9 +22,9 @@ impl RunResult {
     }
 
     fn from_rounds(meta: RunMeta, rounds: Vec<Round>, latency: LatencySummary) -> Self {
-        let basis = bytes_basis(&rounds);
+        let (basis, case) = (bytes_basis(&rounds), meta.case);
         let context = Context {
-            payload: meta.payload_size,
+            payload: case.scenario.payload.mean(),
             basis,
             client_cpus: meta.environment.client_cpus.as_ref().map(Vec::len),
         };
@@ -40,13 +40,18 @@ impl RunResult {
         Self {
             schema_version: SCHEMA_VERSION,
             label: meta.label,
-            scenario: meta.scenario,
+            scenario: case.scenario.to_string(),
             framework: meta.framework,
-            payload_size: meta.payload_size,
+            payload_size: case.scenario.payload.mean(),
+            payload_mix: case.scenario.payload.is_mix().then(|| case.scenario.payload.shares().to_vec()),
+            payload_pattern: case.pattern,
+            response_size: case.response_size,
             serialization: meta.serialization,
-            compression: meta.compression,
-            concurrency: meta.concurrency,
-            call_mode: meta.call_mode,
+            compression: case.compression.to_string(),
+            concurrency: case.scenario.concurrency,
+            call_mode: case.mode.to_string(),
+            messages_per_stream: case.stream_length(),
+            load: LoadShape::from(&case),
             timestamp: meta.started.to_string(),
             figures: Figures::combine(&per_round, stats::median).with_latency(&latency),
             success_rate: ratio(ok as f64 * 100.0, started as f64),
@@ -54,7 +59,9 @@ impl RunResult {
             success_requests: ok,
             failure_requests: sum(|r| r.error),
             unfinished_requests: sum(|r| r.unfinished),
+            missed_requests: None,
             latency_above_range: latency.above_range,
+            slow_calls: SlowCalls { service: Over::default(), response: None },
             bytes_per_op_basis: basis,
             memory_peak_mb: rounds
                 .iter()
@@ -151,6 +158,26 @@ impl Figures {
             latency_max_ms: over(|f| f.latency_max_ms),
             latency_avg_ms: over(|f| f.latency_avg_ms),
             latency_stddev_ms: over(|f| f.latency_stddev_ms),
+            response_p50_ms: over(|f| f.response_p50_ms),
+            response_p90_ms: over(|f| f.response_p90_ms),
+            response_p95_ms: over(|f| f.response_p95_ms),
+            response_p99_ms: over(|f| f.response_p99_ms),
+            response_p999_ms: over(|f| f.response_p999_ms),
+            response_min_ms: over(|f| f.response_min_ms),
+            response_max_ms: over(|f| f.response_max_ms),
+            response_avg_ms: over(|f| f.response_avg_ms),
+            response_stddev_ms: over(|f| f.response_stddev_ms),
+            sent_bytes_per_op: over(|f| f.sent_bytes_per_op),
+            received_bytes_per_op: over(|f| f.received_bytes_per_op),
+            memory_avg_mb: over(|f| f.memory_avg_mb),
+            client_memory_avg_mb: over(|f| f.client_memory_avg_mb),
+            client_memory_peak_mb: over(|f| f.client_memory_peak_mb),
+            context_switches_per_op: over(|f| f.context_switches_per_op),
+            page_faults_per_op: over(|f| f.page_faults_per_op),
+            syscalls_per_op: over(|f| f.syscalls_per_op),
+            client_context_switches_per_op: over(|f| f.client_context_switches_per_op),
+            client_page_faults_per_op: over(|f| f.client_page_faults_per_op),
+            client_syscalls_per_op: over(|f| f.client_syscalls_per_op),
             bytes_per_op: over(|f| f.bytes_per_op),
             requested_bytes_per_op: over(|f| f.requested_bytes_per_op),
             allocs_per_op: over(|f| f.allocs_per_op),

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, time::Duration};
 
 use analyze::{
-    load::{CallMode, Driver, Live, LoadError, Wire},
+    load::{Case, Driver, End, Live, LoadError, Wire},
     measure::{
         self, AllocsPass, Build, CpuSplit, DebugClient, ServerProcess, Target, allocs_pass, cpu_pass, describe_machine,
         heap_pass, measure_round,
@@ -43,7 +43,7 @@ pub(super) struct Bench<'a> {
 
 pub(super) struct Cell {
     subject: Subject,
-    scenario: Scenario,
+    case: Case,
     server: Option<ServerProcess>,
     /// `None` when the preflight failed: there is nothing to measure.
     target: Option<Target>,
@@ -59,10 +59,10 @@ impl Cell {
     ///
     /// A server or debug endpoints that can't be reached are an error: a usage error when their address was given. A server that answers wrongly
     /// is a cell with a failure.
-    pub(super) async fn prepare(subject: &Subject, scenario: Scenario, bench: Bench<'_>) -> anyhow::Result<Self> {
+    pub(super) async fn prepare(subject: &Subject, case: Case, bench: Bench<'_>) -> anyhow::Result<Self> {
         let Bench { plan, store, split, .. } = bench;
         let framework = subject.framework;
-        let stem = stem(plan, framework, scenario);
+        let stem = stem(plan, framework, case);
         let (server, addr, debug) = match &subject.origin {
             Origin::Attach { addr, debug } => (None, *addr, debug.clone()),
             Origin::Start => {
@@ -72,7 +72,7 @@ impl Cell {
                 (Some(server), addr, debug)
             }
         };
-        let mut driver = match Driver::connect(plan.load(framework, addr, scenario)).await {
+        let mut driver = match Driver::connect(plan.load(framework, addr, case)).await {
             Ok(driver) => driver,
             Err(error @ (LoadError::Connect { .. } | LoadError::ConnectTimeout { .. })) if server.is_none() => {
                 return Err(UsageError(format!("--addr {framework}={addr}: {error}")).into());
@@ -86,11 +86,11 @@ impl Cell {
                 Some(_) => anyhow::Error::from(error),
             })?,
         };
-        let mut meta = describe(subject, scenario, bench, addr, server.as_ref(), debug.as_ref()).await;
+        let mut meta = describe(subject, case, bench, addr, server.as_ref(), debug.as_ref()).await;
         meta.environment.server_cmdline = cmdline;
         let (target, failure) = match driver.preflight().await {
             Ok(wire) => {
-                meta.warnings.extend(queueing(&wire, scenario));
+                meta.warnings.extend(queueing(&wire, case.scenario));
                 meta.wire = Some(wire);
                 (Some(Target { driver, debug }), None)
             }
@@ -98,7 +98,7 @@ impl Cell {
         };
         meta.warnings.extend(failure.clone());
         let result = RunResult::derive(meta.clone(), &[]);
-        Ok(Self { subject: subject.clone(), scenario, server, target, meta, samples: Vec::new(), result, failure })
+        Ok(Self { subject: subject.clone(), case, server, target, meta, samples: Vec::new(), result, failure })
     }
 
     /// Whether there is anything to report: a round, or why there is none.
@@ -107,22 +107,23 @@ impl Cell {
     }
 
     fn name(&self) -> String {
-        format!("{} {}", self.scenario, self.subject.framework)
+        format!("{} {}", self.case.scenario, self.subject.framework)
     }
 
     /// Measures one round and saves what is known by then. Dropped midway, the cell is as it was before.
     pub(super) async fn round(&mut self, round: u32, bench: Bench<'_>, progress: &mut Progress) -> anyhow::Result<()> {
         let Some(target) = &mut self.target else { return Ok(()) };
-        let Plan { warmup, duration, rounds, .. } = *bench.plan;
-        let what = format!("{} {} round {round}/{rounds}", self.scenario, self.subject.framework);
+        let Plan { warmup, rounds, .. } = *bench.plan;
+        let window = self.case.window;
+        let what = format!("{} {} round {round}/{rounds}", self.case.scenario, self.subject.framework);
         let live = Live::default();
-        let work = measure_round(target, round, (warmup, duration), &live, bench.stop);
-        let sample = progress.during(&what, warmup + duration, Some(&live), work).await;
+        let work = measure_round(target, round, (warmup, &window), &live);
+        let sample = progress.during(&what, warmup + round_length(&self.case), Some(&live), work).await;
         let died = if sample.load.ok == 0 {
             let most = sample.load.errors.first().map(|error| format!(": {}", error.message)).unwrap_or_default();
             Some(format!("no call of round {round} succeeded{most}"))
         } else if sample.load.lost > 0 {
-            let (lost, of) = (sample.load.lost, self.scenario.concurrency);
+            let (lost, of) = (sample.load.lost, self.case.scenario.concurrency);
             Some(format!("round {round}: {lost} of {of} calls in flight ended with their connection"))
         } else if target.debug.is_some() && sample.server.is_none() {
             Some(format!("the server's counters could not be read in round {round}"))
@@ -175,7 +176,7 @@ impl Cell {
             }
         };
         if let Some(debug) = debug {
-            let spec = bench.plan.load(self.subject.framework, addr, self.scenario);
+            let spec = bench.plan.load(self.subject.framework, addr, self.case);
             let mut driver = Driver::connect(spec).await.with_context(|| format!("profiling {}", self.name()))?;
             self.passes(&mut driver, &debug, bench, progress).await?;
         } else {
@@ -194,23 +195,23 @@ impl Cell {
         bench: Bench<'_>,
         progress: &mut Progress,
     ) -> anyhow::Result<()> {
-        let (stop, seconds) = (bench.stop, bench.plan.pass_seconds());
+        let (window, seconds) = (self.case.window, pass_seconds(&self.case));
         let name = self.name();
-        let length = pass_length(bench.plan);
-        let cpu =
-            progress.during(&format!("{name} CPU profile"), length, None, cpu_pass(driver, debug, seconds, stop)).await;
+        let length = pass_length(&self.case);
+        let cpu = progress
+            .during(&format!("{name} CPU profile"), length, None, cpu_pass(driver, debug, &window, seconds))
+            .await;
         match cpu {
             Ok(profile) => self.keep_cpu(bench.store, &profile)?,
             Err(error) => self.warn(format!("no CPU profile: {error}")),
         }
-        let window = Duration::from_secs(seconds);
-        let work = allocs_pass(driver, debug, window, stop);
+        let work = allocs_pass(driver, debug, &window, Duration::from_secs(seconds));
         let allocs = progress.during(&format!("{name} allocations"), length, None, work).await;
         match allocs {
             Ok(pass) => self.keep_allocs(bench.store, &pass)?,
             Err(error) => self.warn(format!("no allocation profile: {error}")),
         }
-        let work = heap_pass(driver, debug);
+        let work = heap_pass(driver, debug, &window);
         match progress.during(&format!("{name} heap profile"), Duration::from_secs(1), None, work).await {
             Ok(profile) => {
                 bench.store.keep(Artifact::HeapProfile, &mut self.result, &profile)?;
@@ -292,29 +293,35 @@ fn queueing(wire: &Wire, scenario: Scenario) -> Option<String> {
     })
 }
 
+/// How long a timed round is planned to take.
+pub(super) fn round_length(case: &Case) -> Duration {
+    match case.window.end {
+        End::After(length) => length,
+        // What it will take depends on the server.
+        End::Requests(_) => Duration::from_secs(5),
+    }
+}
+
+/// Length of the recorded part of a profile pass: the round's, in whole seconds between 1 and 5.
+fn pass_seconds(case: &Case) -> u64 {
+    (round_length(case).as_millis() as u64).div_ceil(1000).clamp(1, 5)
+}
+
 /// How long a profile pass is planned to take, with its warm-up and margins.
-pub(super) fn pass_length(plan: &Plan) -> Duration {
-    Duration::from_secs(plan.pass_seconds() + 2)
+pub(super) fn pass_length(case: &Case) -> Duration {
+    Duration::from_secs(pass_seconds(case) + 2)
 }
 
-fn stem(plan: &Plan, framework: Framework, scenario: Scenario) -> String {
-    RunResult::derive(meta(plan, framework, scenario), &[]).file_stem()
+fn stem(plan: &Plan, framework: Framework, case: Case) -> String {
+    RunResult::derive(meta(plan, framework, case), &[]).file_stem()
 }
 
-fn meta(plan: &Plan, framework: Framework, scenario: Scenario) -> RunMeta {
+fn meta(plan: &Plan, framework: Framework, case: Case) -> RunMeta {
     RunMeta {
         label: plan.label.to_string(),
-        scenario: scenario.to_string(),
         framework: framework.to_string(),
-        payload_size: scenario.payload,
-        serialization: if framework == Framework::Raw { "none" } else { "protobuf" }.to_owned(),
-        compression: "none".to_owned(),
-        concurrency: scenario.concurrency,
-        call_mode: match plan.mode {
-            CallMode::Unary => "unary",
-            CallMode::Streaming => "streaming",
-        }
-        .to_owned(),
+        serialization: if framework == Framework::Raw { "none" } else { case.serialization.name() }.to_owned(),
+        case,
         started: plan.started,
         rounds: plan.rounds,
         wire: None::<Wire>,
@@ -326,19 +333,22 @@ fn meta(plan: &Plan, framework: Framework, scenario: Scenario) -> RunMeta {
 /// What is known of a cell before its first call.
 async fn describe(
     subject: &Subject,
-    scenario: Scenario,
+    case: Case,
     bench: Bench<'_>,
     addr: SocketAddr,
     server: Option<&ServerProcess>,
     debug: Option<&DebugClient>,
 ) -> RunMeta {
-    let mut meta = meta(bench.plan, subject.framework, scenario);
+    let mut meta = meta(bench.plan, subject.framework, case);
     let environment = &mut meta.environment;
     environment.server = if server.is_some() { ServerOrigin::Started } else { ServerOrigin::Attached };
     environment.server_address = Some(addr.to_string());
     environment.server_cpus = server.map(|server| server.ready().cpus.clone());
     environment.client_cpus = measure::bound_cpus().ok();
-    environment.round_duration_ms = Some(bench.plan.duration.as_millis() as u64);
+    environment.round_duration_ms = match case.window.end {
+        End::After(length) => Some(length.as_millis() as u64),
+        End::Requests(_) => None,
+    };
     environment.warmup_ms = Some(bench.plan.warmup.as_millis() as u64);
     if let Some(debug) = debug
         && let Some((version, settings)) = debug.jemalloc().await

@@ -3,20 +3,21 @@
 use std::{future::Future, process::ExitCode, time::Duration};
 
 use analyze::{
+    load::Case,
     measure::{
         bind_to, bound_cpus,
         result::{RunResult, ServerOrigin},
         split_cpus,
     },
     report,
-    scenario::{Framework, Scenario},
+    scenario::Framework,
     store::{Store, StoreError},
 };
 use anyhow::Context;
 use tokio::sync::watch;
 
 use super::{
-    cell::{Bench, Cell, pass_length},
+    cell::{Bench, Cell, pass_length, round_length},
     signals::{INTERRUPTED, stop_on_signal},
 };
 use crate::{
@@ -62,9 +63,9 @@ pub(super) fn run(plan: Plan) -> anyhow::Result<ExitCode> {
 
 async fn measure_all(bench: Bench<'_>, results: &mut Vec<RunResult>) -> anyhow::Result<ExitCode> {
     let mut progress = Progress::new(planned(bench.plan));
-    for &scenario in &bench.plan.scenarios {
+    for &case in &bench.plan.cases {
         let mut cells = Vec::new();
-        let measured = measure_scenario(scenario, bench, &mut cells, &mut progress).await;
+        let measured = measure_case(case, bench, &mut cells, &mut progress).await;
         // Also after an error: nobody else would stop them.
         for cell in &mut cells {
             cell.stop_server().await;
@@ -79,23 +80,23 @@ async fn measure_all(bench: Bench<'_>, results: &mut Vec<RunResult>) -> anyhow::
             return Ok(ExitCode::from(INTERRUPTED));
         }
         if let Some((framework, why)) = failure {
-            progress.say(&format!("error: {scenario} {framework}: {why}"));
+            progress.say(&format!("error: {} {framework}: {why}", case.scenario));
             return Ok(ExitCode::FAILURE);
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Measures all servers of a scenario, in turn round by round, until the run is stopped. `cells` holds what was measured,
+/// Measures all servers of a case, in turn round by round, until the run is stopped. `cells` holds what was measured,
 /// also on error; a round or a profile in the making is dropped.
-async fn measure_scenario(
-    scenario: Scenario,
+async fn measure_case(
+    case: Case,
     bench: Bench<'_>,
     cells: &mut Vec<Cell>,
     progress: &mut Progress,
 ) -> anyhow::Result<()> {
     for subject in &bench.plan.subjects {
-        let prepared = Cell::prepare(subject, scenario, bench);
+        let prepared = Cell::prepare(subject, case, bench);
         let Some(cell) = unless_stopped(bench.stop, prepared).await.transpose()? else { return Ok(()) };
         cells.push(cell);
     }
@@ -159,9 +160,11 @@ async fn unless_stopped<T>(stop: &watch::Receiver<bool>, work: impl Future<Outpu
 fn planned(plan: &Plan) -> Duration {
     let cells = plan.subjects.len() as u32;
     let profiled = plan.subjects.iter().filter(|subject| subject.profiled).count() as u32;
-    let rounds = (plan.warmup + plan.duration) * plan.rounds * cells;
-    let passes = (pass_length(plan) * 2 + OVERHEAD) * profiled;
-    (rounds + passes) * plan.scenarios.len() as u32
+    let case = |case: &Case| {
+        let rounds = (plan.warmup + round_length(case)) * plan.rounds * cells;
+        rounds + (pass_length(case) * 2 + OVERHEAD) * profiled
+    };
+    plan.cases.iter().map(case).sum()
 }
 
 fn print(results: &[RunResult], plan: &Plan, store: &Store) -> anyhow::Result<()> {
@@ -198,13 +201,9 @@ mod tests {
         environment.server = server;
         let meta = RunMeta {
             label: "t".to_owned(),
-            scenario: "128B-1".to_owned(),
             framework: framework.to_owned(),
-            payload_size: 128,
+            case: Case::new("128B-1".parse().expect("a scenario"), Duration::from_secs(1)),
             serialization: "protobuf".to_owned(),
-            compression: "none".to_owned(),
-            concurrency: 1,
-            call_mode: "unary".to_owned(),
             started: jiff::Timestamp::UNIX_EPOCH,
             rounds: 1,
             wire: None,
@@ -220,8 +219,11 @@ mod tests {
             unfinished: 0,
             ok_in_window: replies,
             latency: Latency::default(),
+            response: None,
+            scheduled: None,
             errors: Vec::new(),
-            interrupted: false,
+            sent_bytes: 0,
+            received_bytes: 0,
         };
         let client = Interval { before: ClientReading::default(), after: ClientReading::default() };
         let elapsed = load.window;
