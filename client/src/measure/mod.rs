@@ -5,9 +5,11 @@ mod debug;
 mod environment;
 mod own;
 mod passes;
+mod process;
 pub mod result;
 mod round;
 mod server;
+mod syscalls;
 
 pub use self::{
     cpus::{CpuSplit, bind_to, bound_cpus, split_cpus},
@@ -15,6 +17,8 @@ pub use self::{
     environment::{Build, describe_machine},
     own::own_reading,
     passes::{AllocsPass, PassError, allocs_pass, cpu_pass, heap_pass},
+    process::{ProcessWatch, looking_at},
     round::{Target, measure_round},
     server::{ServerError, ServerProcess, ServerReady, ServerStart},
+    syscalls::{SyscallCounter, SyscallsError},
 };

@@ -8,6 +8,7 @@
 
 mod derive;
 mod environment;
+mod process;
 mod sample;
 mod warnings;
 
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::{
     environment::{Environment, ServerOrigin},
+    process::{ContextSwitches, MemoryUse, PageFaults, ProcessUse},
     sample::{AllocCounters, ClientReading, Interval, LatencySummary, OpCounts, Round, RunSample, ServerReading},
 };
 use crate::{
