@@ -10,12 +10,14 @@ mod accept;
 pub mod cli;
 mod error;
 pub mod grpc;
+mod handler;
 pub mod raw;
 mod settings;
 pub mod triple;
 
 pub use accept::DRAIN_LIMIT;
 pub use error::ServeError;
+pub use handler::Handler;
 pub use settings::{DEFAULT_MESSAGE_LIMIT, Http2Settings};
 
 /// Names of the methods counted in [`debug_pprof::ops`].

@@ -5,18 +5,20 @@
 
 use std::{future::Future, io};
 
+use bytes::BufMut;
 use debug_pprof::ops::{self, Method, Op};
 use serde::Serialize;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
+    time,
 };
 use tracing::debug;
 
 use crate::{
-    DEFAULT_MESSAGE_LIMIT, ServeError,
+    DEFAULT_MESSAGE_LIMIT, Handler, ServeError,
     accept::{self, Draining},
-    methods,
+    handler, methods,
 };
 
 /// Bytes of the length in front of each message.
@@ -28,11 +30,15 @@ const INITIAL_BUFFER: usize = 16 << 10;
 pub struct Options {
     /// The longest message in bytes, without its prefix. A longer one counts as an error and closes the connection.
     pub message_limit: usize,
+    /// What is done to a message before it is answered. The messages of a connection are answered one after the other,
+    /// and so are their sleeps.
+    #[serde(flatten)]
+    pub handler: Handler,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { message_limit: DEFAULT_MESSAGE_LIMIT }
+        Self { message_limit: DEFAULT_MESSAGE_LIMIT, handler: Handler::default() }
     }
 }
 
@@ -47,7 +53,14 @@ pub async fn run(
 ) -> Result<(), ServeError> {
     let method = ops::method(methods::RAW);
     accept::accept(listener, shutdown, |stream, draining| async move {
-        let echo = Echo { stream, buffer: Vec::with_capacity(INITIAL_BUFFER), method, limit: options.message_limit };
+        let echo = Echo {
+            stream,
+            buffer: Vec::with_capacity(INITIAL_BUFFER),
+            reply: Vec::new(),
+            method,
+            limit: options.message_limit,
+            handler: options.handler,
+        };
         if let Err(error) = echo.run(draining).await {
             debug!(%error, "connection ended");
         }
@@ -59,8 +72,11 @@ struct Echo {
     stream: TcpStream,
     /// Starts at a message's prefix.
     buffer: Vec<u8>,
+    /// Of a handler that does not only echo.
+    reply: Vec<u8>,
     method: &'static Method,
     limit: usize,
+    handler: Handler,
 }
 
 impl Echo {
@@ -82,9 +98,13 @@ impl Echo {
             begun.get_or_insert_with(|| self.method.start());
             let whole = Whole::scan(&self.buffer, self.limit)?;
             if whole.count > 0 {
-                self.stream.write_all(&self.buffer[..whole.bytes]).await?;
-                for _ in 0..whole.count {
-                    begun.take().unwrap_or_else(|| self.method.start()).ok();
+                if self.handler.only_echoes() {
+                    self.stream.write_all(&self.buffer[..whole.bytes]).await?;
+                    for _ in 0..whole.count {
+                        begun.take().unwrap_or_else(|| self.method.start()).ok();
+                    }
+                } else {
+                    self.handle(whole.bytes, &mut begun).await?;
                 }
                 self.buffer.drain(..whole.bytes);
             }
@@ -93,6 +113,26 @@ impl Echo {
             }
             self.buffer.reserve(whole.missing);
         }
+    }
+
+    /// Answers the messages in the first `bytes` of the buffer as the handler has it, one after the other.
+    async fn handle(&mut self, bytes: usize, begun: &mut Option<Op>) -> io::Result<()> {
+        let mut messages = &self.buffer[..bytes];
+        while let Some((prefix, rest)) = messages.split_first_chunk::<PREFIX_LEN>() {
+            let op = begun.take().unwrap_or_else(|| self.method.start());
+            let (payload, rest) = rest.split_at(u32::from_be_bytes(*prefix) as usize);
+            messages = rest;
+            let size = self.handler.response_size.unwrap_or(payload.len() as u32);
+            self.reply.clear();
+            self.reply.put_u32(size);
+            handler::repeat_into(&mut self.reply, payload, size as usize);
+            if let Some(time) = self.handler.sleep {
+                time::sleep(time).await;
+            }
+            self.stream.write_all(&self.reply).await?;
+            op.ok();
+        }
+        Ok(())
     }
 }
 

@@ -4,13 +4,15 @@
 
 mod support;
 
-use std::io::Read;
-
 use echo_proto::health::HealthCheckRequest;
 use echo_server::triple;
-use flate2::{Compression, read::GzDecoder, read::GzEncoder};
 use prost::Message;
-use support::{CHECK, STREAM, Server, UNARY, WATCH, benchmark, framed, http1, http2::Client};
+use support::{
+    CHECK, STREAM, Server, UNARY, WATCH, benchmark, framed,
+    gzip::{gunzip, gzip, gzip_at},
+    http1,
+    http2::Client,
+};
 
 const GRPC: (&str, &str) = ("content-type", "application/grpc+proto");
 
@@ -97,6 +99,23 @@ async fn gzip_comes_back_when_sent_or_when_offered_and_asked_for() {
 }
 
 #[tokio::test]
+async fn replies_are_compressed_at_the_level_asked_for() {
+    let payload: Vec<u8> = (0..20_000_u32).flat_map(|n| n.to_string().into_bytes()).collect();
+    let message = framed(0, &benchmark(&payload));
+    for gzip_level in 0..=9 {
+        let options = triple::Options { accept_gzip: true, gzip_level, ..triple::Options::default() };
+        let server = Server::start(options).await;
+        let client = Client::connect(server.addr).await;
+        for path in [UNARY, STREAM] {
+            let reply = client.call(path, &[GRPC, ("grpc-accept-encoding", "gzip")], &[&message]).await;
+            assert!(reply.body == framed(1, &gzip_at(gzip_level, &message[5..])), "{path} at {gzip_level}");
+            assert!(gunzip(&reply.body[5..]) == message[5..], "{path} at {gzip_level}");
+            assert_eq!(reply.body.len() > message.len(), gzip_level == 0, "{path} at {gzip_level}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_stream_answers_each_message_before_the_next_is_sent() {
     let server = Server::start(triple::Options::default()).await;
     let client = Client::connect(server.addr).await;
@@ -176,16 +195,4 @@ async fn health_is_told_and_watched_until_the_drain() {
     assert_eq!(watch.trailers().await["grpc-status"], "0");
     drop(other);
     server.serving.await.unwrap().unwrap();
-}
-
-fn gzip(plain: &[u8]) -> Vec<u8> {
-    let mut zipped = Vec::new();
-    GzEncoder::new(plain, Compression::default()).read_to_end(&mut zipped).unwrap();
-    zipped
-}
-
-fn gunzip(bytes: &[u8]) -> Vec<u8> {
-    let mut plain = Vec::new();
-    GzDecoder::new(bytes).read_to_end(&mut plain).unwrap();
-    plain
 }

@@ -4,13 +4,13 @@
 
 mod support;
 
-use std::{fs, io::Read, path::Path};
+use std::{fs, path::Path};
 
 use echo_server::triple;
-use flate2::read::GzDecoder;
 use support::{
     Server,
     frames::{self, Fields},
+    gzip::gunzip,
     http1,
 };
 use tokio::{
@@ -166,10 +166,4 @@ fn plain_messages(mut body: &[u8]) -> Vec<Vec<u8>> {
         body = rest;
     }
     messages
-}
-
-fn gunzip(bytes: &[u8]) -> Vec<u8> {
-    let mut plain = Vec::new();
-    GzDecoder::new(bytes).read_to_end(&mut plain).unwrap();
-    plain
 }

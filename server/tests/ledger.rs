@@ -4,8 +4,10 @@
 
 mod support;
 
+use std::time::Duration;
+
 use debug_pprof::ops::{Method, MethodCounts, method};
-use echo_server::{methods, triple};
+use echo_server::{Handler, methods, triple};
 use support::{CHECK, STREAM, Server, UNARY, benchmark, framed, http2::Client};
 
 const GRPC: (&str, &str) = ("content-type", "application/grpc+proto");
@@ -67,4 +69,20 @@ async fn each_call_and_each_streamed_message_is_one_op() {
         client.call(CHECK, &[GRPC], &[&framed(0, b"")]).await;
     }
     assert_eq!(unary.since(), (1, 0, 1), "an abandoned call");
+
+    let sleeping = Handler { sleep: Some(Duration::from_secs(3600)), ..Handler::default() };
+    let server = Server::start(triple::Options { handler: sleeping, ..triple::Options::default() }).await;
+    let client = Client::connect(server.addr).await;
+    for (path, ledger) in [(UNARY, &mut unary), (STREAM, &mut stream)] {
+        let mut abandoned = client.open(path, &[GRPC]).await;
+        abandoned.send(&message, true);
+        while ledger.method.counts().started == ledger.last.started {
+            client.call(CHECK, &[GRPC], &[&framed(0, b"")]).await;
+        }
+        abandoned.request.send_reset(h2::Reason::CANCEL);
+        while ledger.method.counts().error == ledger.last.error {
+            client.call(CHECK, &[GRPC], &[&framed(0, b"")]).await;
+        }
+        assert_eq!(ledger.since(), (1, 0, 1), "{path}: abandoned in its sleep");
+    }
 }

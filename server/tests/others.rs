@@ -6,10 +6,15 @@ mod support;
 
 use debug_pprof::ops::method;
 use echo_server::{grpc, methods, raw};
-use support::{STREAM, UNARY, benchmark, framed, http2::Client};
+use support::{
+    STREAM, UNARY, benchmark, framed,
+    gzip::{gunzip, gzip},
+    http2::Client,
+    others::{start_grpc, start_raw},
+};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpListener, TcpStream},
+    net::TcpStream,
 };
 
 const GRPC: (&str, &str) = ("content-type", "application/grpc");
@@ -18,10 +23,7 @@ const GRPC: (&str, &str) = ("content-type", "application/grpc");
 async fn grpc_echoes_with_either_codec() {
     for codec_buffer in [grpc::TONIC_CODEC_BUFFER, 512, 64 << 10] {
         let options = grpc::Options { codec_buffer, ..grpc::Options::default() };
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let client_addr = listener.local_addr().unwrap();
-        tokio::spawn(grpc::run(listener, options, std::future::pending()));
-        let client = Client::connect(client_addr).await;
+        let client = Client::connect(start_grpc(options).await).await;
         for payload in [0, 128, 1 << 20, 16 << 20] {
             let message = framed(0, &benchmark(&vec![1; payload]));
             for path in [UNARY, STREAM] {
@@ -34,6 +36,37 @@ async fn grpc_echoes_with_either_codec() {
         assert_eq!(client.call(UNARY, &[GRPC], &[&over]).await.grpc_status(), Some(11), "{codec_buffer}");
         let nope = client.call("/benchmark.BenchmarkService/Nope", &[GRPC], &[]).await;
         assert_eq!(nope.grpc_status(), Some(12), "{codec_buffer}");
+    }
+}
+
+#[tokio::test]
+async fn grpc_compresses_only_when_told_and_what_the_client_takes() {
+    let message = benchmark(&[5; 500]);
+    let (plain, zipped) = (framed(0, &message), framed(1, &gzip(&message)));
+    let offer = ("grpc-accept-encoding", "identity,gzip");
+    let compressed = ("grpc-encoding", "gzip");
+    for codec_buffer in [grpc::TONIC_CODEC_BUFFER, 512] {
+        for accept_gzip in [false, true] {
+            let options = grpc::Options { codec_buffer, accept_gzip, ..grpc::Options::default() };
+            let client = Client::connect(start_grpc(options).await).await;
+            for path in [UNARY, STREAM] {
+                let case = format!("{path}, buffer {codec_buffer}, accept_gzip {accept_gzip}");
+                let silent = client.call(path, &[GRPC], &[&plain]).await;
+                assert_eq!((silent.header("grpc-encoding"), &silent.body), (None, &plain), "{case}");
+
+                let offering = client.call(path, &[GRPC, offer], &[&plain]).await;
+                assert_eq!(offering.grpc_status(), Some(0), "{case}");
+                assert_eq!(offering.header("grpc-encoding"), accept_gzip.then_some("gzip"), "{case}");
+                assert_eq!(offering.body[0], u8::from(accept_gzip), "{case}");
+                let read = if accept_gzip { gunzip(&offering.body[5..]) } else { offering.body[5..].to_vec() };
+                assert_eq!(read, message, "{case}");
+
+                // Compressed, but without an offer: tonic's answer is plain, where Triple's is compressed.
+                let sending = client.call(path, &[GRPC, compressed], &[&zipped]).await;
+                let expected = if accept_gzip { (Some(0), plain.clone()) } else { (Some(12), Vec::new()) };
+                assert_eq!((sending.grpc_status(), sending.body), expected, "{case}");
+            }
+        }
     }
 }
 
@@ -66,17 +99,10 @@ async fn raw_echoes_messages_of_any_size_however_they_arrive() {
 
 #[tokio::test]
 async fn raw_closes_on_a_length_over_the_limit_and_counts_an_error() {
-    let addr = start_raw(raw::Options { message_limit: 8 }).await;
+    let addr = start_raw(raw::Options { message_limit: 8, ..raw::Options::default() }).await;
     let before = method(methods::RAW).counts();
     let mut socket = TcpStream::connect(addr).await.unwrap();
     socket.write_all(b"\0\0\0\x09").await.unwrap();
     assert_eq!(socket.read(&mut [0; 1]).await.unwrap(), 0);
     assert_eq!(method(methods::RAW).counts().error - before.error, 1);
-}
-
-async fn start_raw(options: raw::Options) -> std::net::SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let addr = listener.local_addr().unwrap();
-    tokio::spawn(raw::run(listener, options, std::future::pending()));
-    addr
 }

@@ -59,13 +59,31 @@ fn the_ready_line_says_where_and_how() {
     assert_eq!(settings["max_frame_size"], 1 << 20);
     assert_eq!(settings["stream_window"], 4 << 20);
     assert_eq!(settings["connection_window"], 16 << 20);
-    assert_eq!(settings["accept_gzip"], true);
+    assert_eq!((&settings["accept_gzip"], &settings["gzip_level"]), (&true.into(), &6.into()));
+    assert_eq!((&settings["response_size"], &settings["sleep_ms"]), (&Value::Null, &Value::Null));
     TcpStream::connect(server.addr()).unwrap();
 
     let debug = ready["debug_addr"].as_str().unwrap().strip_prefix("http://").unwrap();
     assert!(get(debug, "/healthz").starts_with("HTTP/1.1 200"));
     server.signal(libc::SIGTERM);
     assert_eq!(server.end().0, Some(0));
+}
+
+#[test]
+fn the_ready_line_tells_what_the_handler_does() {
+    let handler = ["--debug-addr", "off", "--response-size", "4096", "--sleep", "250us"];
+    for (framework, own, key, value) in [
+        ("triple", &["--gzip-level", "1"][..], "gzip_level", Value::from(1)),
+        ("grpc", &["--accept-gzip"], "accept_gzip", true.into()),
+        ("raw", &["--message-limit", "4096"], "message_limit", 4096.into()),
+    ] {
+        let server = Running::start(&[&[framework], &handler[..], own].concat());
+        let settings = &server.ready["settings"];
+        assert_eq!((&settings["response_size"], &settings["sleep_ms"]), (&4096.into(), &0.25.into()), "{framework}");
+        assert_eq!(settings[key], value, "{framework}");
+        server.signal(libc::SIGTERM);
+        assert_eq!(server.end().0, Some(0), "{framework}");
+    }
 }
 
 #[test]
@@ -139,6 +157,20 @@ fn wrong_usage_is_one_line_and_exit_code_2() {
         (&["grpc", "--codec-buffer", "-1"], "error: unexpected argument '-1' found"),
         (&["raw", "--codec-buffer", "1"], "error: unexpected argument '--codec-buffer' found"),
         (&["raw", "--cpus", "2-1"], "error: invalid value '2-1' for '--cpus <LIST>': "),
+        (&["grpc", "--sleep", "5"], "error: invalid value '5' for '--sleep <TIME>': allowed are times such as 250us"),
+        (&["triple", "--sleep", "2h"], "error: invalid value '2h' for '--sleep <TIME>': allowed are times such as"),
+        (&["triple", "--gzip-level", "10"], "error: invalid value '10' for '--gzip-level <LEVEL>': 10 is not in 0..=9"),
+        (&["grpc", "--gzip-level", "1"], "error: unexpected argument '--gzip-level' found"),
+        (&["raw", "--accept-gzip"], "error: unexpected argument '--accept-gzip' found"),
+        (&["raw", "--response-size", "1KB"], "error: invalid value '1KB' for '--response-size <BYTES>': "),
+        (
+            &["triple", "--response-size", "1000", "--message-limit", "1000"],
+            "error: --response-size 1000: a reply of 1003 bytes: --message-limit allows 1000",
+        ),
+        (
+            &["raw", "--response-size", "1001", "--message-limit", "1000"],
+            "error: --response-size 1001: a reply of 1001 bytes: --message-limit allows 1000",
+        ),
         (
             &["raw", "--debug-addr", "on"],
             "error: invalid value 'on' for '--debug-addr <HOST:PORT|off>': allowed are HOST:PORT and off",

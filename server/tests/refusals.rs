@@ -8,7 +8,7 @@ use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
 use echo_proto::status::Status;
 use echo_server::triple;
 use prost::Message;
-use support::{CHECK, STREAM, Server, UNARY, WATCH, benchmark, framed, http1, http2::Client};
+use support::{CHECK, STREAM, Server, UNARY, WATCH, benchmark, framed, gzip::gzip, http1, http2::Client};
 use tokio::{io::AsyncWriteExt, net::TcpStream};
 
 const ACCEPT_POST: &str = "application/grpc, application/grpc+json, application/grpc+json; charset=utf-8, \
@@ -263,12 +263,4 @@ async fn errors_of_grpc_framing_over_http1() {
     assert_eq!(without.headers["grpc-status"], "3");
     assert_eq!(without.headers["grpc-status-details-bin"], details);
     assert!(without.trailers.is_empty());
-}
-
-fn gzip(plain: &[u8]) -> Vec<u8> {
-    use flate2::{Compression, write::GzEncoder};
-    use std::io::Write;
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-    encoder.write_all(plain).unwrap();
-    encoder.finish().unwrap()
 }

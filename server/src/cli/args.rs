@@ -3,15 +3,18 @@
 use std::{
     net::{Ipv4Addr, SocketAddr},
     str::FromStr,
+    time::Duration,
 };
 
 use clap::{Args, Subcommand, value_parser};
+use jiff::SignedDuration;
 
 use super::process::CpuList;
-use crate::{DEFAULT_MESSAGE_LIMIT, Http2Settings, grpc, raw, triple};
+use crate::{DEFAULT_MESSAGE_LIMIT, Handler, Http2Settings, grpc, raw, triple};
 
 const LARGEST_WINDOW: i64 = (1 << 31) - 1;
 const LARGEST_MESSAGE_LIMIT: u64 = 1 << 30;
+const LONGEST_SLEEP: Duration = Duration::from_secs(3600);
 
 /// Instrumented echo servers with Go-compatible debug endpoints
 #[derive(Debug, Clone, Subcommand)]
@@ -30,10 +33,16 @@ pub struct TripleArgs {
     #[command(flatten)]
     host: HostArgs,
     #[command(flatten)]
+    handler: HandlerArgs,
+    #[command(flatten)]
     http2: Http2Args,
-    /// Answer with gzip whenever the client offers it, as dubbo-go does
+    /// Answer with gzip whenever the client offers it, as dubbo-go does; else a compressed request gets a compressed
+    /// reply
     #[arg(long)]
     accept_gzip: bool,
+    /// How hard replies are compressed: 0 stores, 1 is fastest, 9 smallest
+    #[arg(long, value_name = "LEVEL", default_value_t = triple::DEFAULT_GZIP_LEVEL, value_parser = value_parser!(u8).range(0..=9))]
+    gzip_level: u8,
 }
 
 /// Flags of `grpc`.
@@ -42,7 +51,12 @@ pub struct GrpcArgs {
     #[command(flatten)]
     host: HostArgs,
     #[command(flatten)]
+    handler: HandlerArgs,
+    #[command(flatten)]
     http2: Http2Args,
+    /// Take gzip, and answer with it whenever the client offers it; tonic compresses at level 6, always
+    #[arg(long)]
+    accept_gzip: bool,
     /// tonic's codec buffer; another size than its own replaces its codec by ours
     #[arg(long, value_name = "BYTES", default_value_t = grpc::TONIC_CODEC_BUFFER as u64, value_parser = value_parser!(u64).range(1..=LARGEST_MESSAGE_LIMIT))]
     codec_buffer: u64,
@@ -53,6 +67,8 @@ pub struct GrpcArgs {
 pub struct RawArgs {
     #[command(flatten)]
     host: HostArgs,
+    #[command(flatten)]
+    handler: HandlerArgs,
 }
 
 /// Flags of every server.
@@ -80,6 +96,18 @@ pub struct HostArgs {
     /// however early it comes
     #[arg(long, value_name = "PID", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
     pub exit_with_parent: Option<u32>,
+}
+
+/// Flags that say what is done to a request before it is answered.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct HandlerArgs {
+    /// Answer each request's payload repeated or cut to this length, zeros if it is empty [default: as it is]
+    #[arg(long, value_name = "BYTES", value_parser = value_parser!(u32).range(0..=LARGEST_MESSAGE_LIMIT as i64))]
+    response_size: Option<u32>,
+    /// Sleep before each reply, such as 5ms, without holding a thread; the timer ticks in milliseconds and is never
+    /// early, so 250us takes 1 to 2 ms
+    #[arg(long, value_name = "TIME", value_parser = parse_sleep)]
+    sleep: Option<Duration>,
 }
 
 /// Flags of the HTTP/2 servers.
@@ -137,6 +165,14 @@ impl Serve {
         }
     }
 
+    pub(super) fn handler(&self) -> Handler {
+        match self {
+            Serve::Triple(args) => args.handler.settings(),
+            Serve::Grpc(args) => args.handler.settings(),
+            Serve::Raw(args) => args.handler.settings(),
+        }
+    }
+
     /// The address asked for, or the framework's default.
     pub(super) fn addr(&self) -> SocketAddr {
         let (port, _) = self.default_ports();
@@ -164,6 +200,8 @@ impl TripleArgs {
             http2: self.http2.settings(),
             message_limit: self.host.message_limit(),
             accept_gzip: self.accept_gzip,
+            gzip_level: self.gzip_level,
+            handler: self.handler.settings(),
         }
     }
 }
@@ -174,19 +212,27 @@ impl GrpcArgs {
             http2: self.http2.settings(),
             message_limit: self.host.message_limit(),
             codec_buffer: self.codec_buffer as usize,
+            accept_gzip: self.accept_gzip,
+            handler: self.handler.settings(),
         }
     }
 }
 
 impl RawArgs {
     pub(super) fn options(&self) -> raw::Options {
-        raw::Options { message_limit: self.host.message_limit() }
+        raw::Options { message_limit: self.host.message_limit(), handler: self.handler.settings() }
     }
 }
 
 impl HostArgs {
-    fn message_limit(&self) -> usize {
+    pub(super) fn message_limit(&self) -> usize {
         self.message_limit as usize
+    }
+}
+
+impl HandlerArgs {
+    fn settings(&self) -> Handler {
+        Handler { response_size: self.response_size, sleep: self.sleep.filter(|time| !time.is_zero()) }
     }
 }
 
@@ -203,6 +249,12 @@ impl Http2Args {
 
 fn loopback(port: u16) -> SocketAddr {
     (Ipv4Addr::LOCALHOST, port).into()
+}
+
+fn parse_sleep(text: &str) -> Result<Duration, String> {
+    let time = text.parse::<SignedDuration>().ok().and_then(|time| Duration::try_from(time).ok());
+    time.filter(|time| *time <= LONGEST_SLEEP)
+        .ok_or_else(|| "allowed are times such as 250us, 5ms or 2s, at most 1h".to_owned())
 }
 
 fn parse_workers(text: &str) -> Result<usize, String> {

@@ -18,7 +18,7 @@ use tokio::{net::TcpListener, runtime, sync::oneshot};
 use tracing::{info, level_filters::LevelFilter};
 use tracing_subscriber::EnvFilter;
 
-pub use args::{DebugAddr, GrpcArgs, HostArgs, Http2Args, RawArgs, Serve, TripleArgs};
+pub use args::{DebugAddr, GrpcArgs, HandlerArgs, HostArgs, Http2Args, RawArgs, Serve, TripleArgs};
 pub use usage::explain;
 
 use crate::{ServeError, grpc, raw, triple};
@@ -47,6 +47,8 @@ enum CommandError {
     ListenDebug { addr: SocketAddr, source: io::Error },
     #[error("--debug-addr {addr}: {source}")]
     Debug { addr: SocketAddr, source: debug_pprof::Error },
+    #[error("--response-size {size}: a reply of {length} bytes: --message-limit allows {limit}")]
+    ResponseSize { size: u32, length: usize, limit: usize },
     #[error("cannot listen for signals: {0}")]
     Signals(io::Error),
     #[error("cannot write the ready line: {0}")]
@@ -66,7 +68,7 @@ enum CommandError {
 /// Call it from a process that has no other threads yet, so that `--cpus` binds all of them.
 pub fn serve(command: Serve) -> ExitCode {
     init_logging();
-    match Host::prepare(&command).and_then(|host| host.run(command)) {
+    match command.check().and_then(|()| Host::prepare(&command)).and_then(|host| host.run(command)) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("error: {error}");
@@ -78,7 +80,7 @@ pub fn serve(command: Serve) -> ExitCode {
 impl CommandError {
     fn exit_code(&self) -> ExitCode {
         match self {
-            CommandError::RemoteDebug(_) => ExitCode::from(USAGE),
+            CommandError::RemoteDebug(_) | CommandError::ResponseSize { .. } => ExitCode::from(USAGE),
             _ => ExitCode::from(FAILURE),
         }
     }
@@ -173,6 +175,17 @@ fn start_debug_server(command: &Serve) -> Result<Option<DebugServer>, CommandErr
 }
 
 impl Serve {
+    /// Refuses flags that contradict each other.
+    fn check(&self) -> Result<(), CommandError> {
+        let Some(size) = self.handler().response_size else { return Ok(()) };
+        let length = match self {
+            Serve::Triple(_) | Serve::Grpc(_) => triple::benchmark_response_len(size as usize),
+            Serve::Raw(_) => size as usize,
+        };
+        let limit = self.host().message_limit();
+        if length > limit { Err(CommandError::ResponseSize { size, length, limit }) } else { Ok(()) }
+    }
+
     async fn serve(self, listener: TcpListener, shutdown: impl Future<Output = ()>) -> Result<(), ServeError> {
         match self {
             Serve::Triple(args) => triple::run(listener, args.options(), shutdown).await,

@@ -13,11 +13,12 @@ use serde::Serialize;
 use tokio::{net::TcpListener, sync::oneshot, time};
 use tonic::{
     Request, Response, Status, Streaming,
+    codec::CompressionEncoding,
     codegen::tokio_stream::{Stream, StreamExt},
     transport::{Server, server::TcpIncoming},
 };
 
-use crate::{DEFAULT_MESSAGE_LIMIT, DRAIN_LIMIT, Http2Settings, ServeError, methods};
+use crate::{DEFAULT_MESSAGE_LIMIT, DRAIN_LIMIT, Handler, Http2Settings, ServeError, handler, methods};
 
 /// tonic's own codec buffer, in bytes; it allocates one to decode and one to encode with, each call.
 pub const TONIC_CODEC_BUFFER: usize = 8 << 10;
@@ -32,11 +33,24 @@ pub struct Options {
     pub message_limit: usize,
     /// Codec buffer in bytes. Another than [`TONIC_CODEC_BUFFER`] puts our own codec in the place of tonic's.
     pub codec_buffer: usize,
+    /// Take compressed requests, and compress every reply whose client offers gzip: tonic's `accept_compressed` and
+    /// `send_compressed`. tonic compresses at level 6 and cannot be told another. Without this it refuses compressed
+    /// requests with `UNIMPLEMENTED`.
+    pub accept_gzip: bool,
+    /// What is done to a request before it is answered.
+    #[serde(flatten)]
+    pub handler: Handler,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { http2: Http2Settings::default(), message_limit: DEFAULT_MESSAGE_LIMIT, codec_buffer: TONIC_CODEC_BUFFER }
+        Self {
+            http2: Http2Settings::default(),
+            message_limit: DEFAULT_MESSAGE_LIMIT,
+            codec_buffer: TONIC_CODEC_BUFFER,
+            accept_gzip: false,
+            handler: Handler::default(),
+        }
     }
 }
 
@@ -70,20 +84,24 @@ async fn serve(
     options: Options,
     signal: impl Future<Output = ()>,
 ) -> Result<(), tonic::transport::Error> {
-    let Options { http2, message_limit, codec_buffer } = options;
+    let Options { http2, message_limit, codec_buffer, accept_gzip, handler } = options;
     let mut server = Server::builder()
         .max_frame_size(http2.max_frame_size)
         .initial_stream_window_size(http2.stream_window)
         .initial_connection_window_size(http2.connection_window)
         .max_concurrent_streams(http2.max_concurrent_streams);
-    let echo = Echo { unary: ops::method(methods::UNARY), stream: ops::method(methods::STREAM) };
+    let echo = Echo { unary: ops::method(methods::UNARY), stream: ops::method(methods::STREAM), handler };
     let router = if codec_buffer == TONIC_CODEC_BUFFER {
         let service = BenchmarkServiceServer::new(echo)
             .max_decoding_message_size(message_limit)
             .max_encoding_message_size(message_limit);
-        server.add_service(service)
+        server.add_service(if accept_gzip {
+            service.accept_compressed(CompressionEncoding::Gzip).send_compressed(CompressionEncoding::Gzip)
+        } else {
+            service
+        })
     } else {
-        server.add_service(tuned::TunedServer::new(echo, codec_buffer, message_limit))
+        server.add_service(tuned::TunedServer::new(echo, options))
     };
     let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
     router.serve_with_incoming_shutdown(incoming, signal).await
@@ -94,6 +112,19 @@ async fn serve(
 struct Echo {
     unary: &'static Method,
     stream: &'static Method,
+    handler: Handler,
+}
+
+impl Echo {
+    fn response(&self, request: BenchmarkRequest) -> BenchmarkResponse {
+        let payload = request.payload;
+        let payload = match self.handler.response_size.map(|size| size as usize) {
+            None => payload,
+            Some(size) if size <= payload.len() => payload.slice(..size),
+            Some(size) => handler::repeated(&payload, size),
+        };
+        BenchmarkResponse { payload }
+    }
 }
 
 type Replies = Pin<Box<dyn Stream<Item = Result<BenchmarkResponse, Status>> + Send>>;
@@ -104,19 +135,31 @@ impl BenchmarkService for Echo {
 
     async fn unary_call(&self, request: Request<BenchmarkRequest>) -> Result<Response<BenchmarkResponse>, Status> {
         let op = self.unary.start();
-        let reply = Response::new(BenchmarkResponse { payload: request.into_inner().payload });
+        let reply = Response::new(self.response(request.into_inner()));
+        if let Some(time) = self.handler.sleep {
+            // In a box, because tonic's box for this future would have room for the timer in every call.
+            Box::pin(time::sleep(time)).await;
+        }
         op.ok();
         Ok(reply)
     }
 
     async fn stream_call(&self, request: Request<Streaming<BenchmarkRequest>>) -> Result<Response<Replies>, Status> {
-        let method = self.stream;
-        let replies = request.into_inner().map(move |request| {
-            let op = method.start();
-            let payload = request?.payload;
-            op.ok();
-            Ok(BenchmarkResponse { payload })
-        });
-        Ok(Response::new(Box::pin(replies)))
+        let (echo, requests) = (*self, request.into_inner());
+        Ok(Response::new(match self.handler.sleep {
+            None => Box::pin(requests.map(move |request| {
+                let op = echo.stream.start();
+                let reply = echo.response(request?);
+                op.ok();
+                Ok(reply)
+            })),
+            Some(time) => Box::pin(requests.then(move |request| async move {
+                let op = echo.stream.start();
+                let reply = echo.response(request?);
+                time::sleep(time).await;
+                op.ok();
+                Ok(reply)
+            })),
+        }))
     }
 }

@@ -19,13 +19,13 @@ use prost::Message;
 use tonic::{
     Request, Response, Status, Streaming,
     body::Body,
-    codec::{BufferSettings, Codec},
+    codec::{BufferSettings, Codec, CompressionEncoding},
     codegen::{BoxFuture, Service},
     server::{Grpc, NamedService, StreamingService, UnaryService},
 };
 use tonic_prost::{ProstCodec, ProstDecoder, ProstEncoder};
 
-use super::{Echo, Replies};
+use super::{Echo, Options, Replies};
 
 /// From how many buffered bytes on tonic passes a frame to HTTP/2: tonic's own default.
 const YIELD_THRESHOLD: usize = 32 << 10;
@@ -33,19 +33,25 @@ const YIELD_THRESHOLD: usize = 32 << 10;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TunedServer {
     echo: Echo,
-    codec_buffer: usize,
-    message_limit: usize,
+    options: Options,
 }
 
 impl TunedServer {
-    pub(super) fn new(echo: Echo, codec_buffer: usize, message_limit: usize) -> Self {
-        Self { echo, codec_buffer, message_limit }
+    pub(super) fn new(echo: Echo, options: Options) -> Self {
+        Self { echo, options }
     }
 
     fn grpc(&self) -> Grpc<TunedCodec<BenchmarkResponse, BenchmarkRequest>> {
-        let buffer = BufferSettings::new(self.codec_buffer, YIELD_THRESHOLD);
-        Grpc::new(TunedCodec { buffer, messages: PhantomData })
-            .apply_max_message_size_config(Some(self.message_limit), Some(self.message_limit))
+        let Options { codec_buffer, message_limit, accept_gzip, .. } = self.options;
+        let buffer = BufferSettings::new(codec_buffer, YIELD_THRESHOLD);
+        let grpc = Grpc::new(TunedCodec { buffer, messages: PhantomData })
+            .max_decoding_message_size(message_limit)
+            .max_encoding_message_size(message_limit);
+        if accept_gzip {
+            grpc.accept_compressed(CompressionEncoding::Gzip).send_compressed(CompressionEncoding::Gzip)
+        } else {
+            grpc
+        }
     }
 }
 

@@ -16,8 +16,24 @@ pub(crate) enum Framing {
 pub(crate) enum Codec {
     Proto,
     Json,
-    /// Protobuf envelopes around arguments in the named serialization, which this server does not speak.
-    Wrapper(&'static str),
+    /// Protobuf envelopes around arguments in this serialization, which this server does not speak.
+    Wrapper(Serialization),
+}
+
+/// How an argument in an envelope is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Serialization {
+    Hessian2,
+    Msgpack,
+}
+
+impl Serialization {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Serialization::Hessian2 => "hessian2",
+            Serialization::Msgpack => "msgpack",
+        }
+    }
 }
 
 /// A content-type this server knows.
@@ -63,9 +79,9 @@ impl ContentType {
         let codec = if is("json") {
             Codec::Json
         } else if is("hessian2") {
-            Codec::Wrapper("hessian2")
+            Codec::Wrapper(Serialization::Hessian2)
         } else if is("msgpack") {
-            Codec::Wrapper("msgpack")
+            Codec::Wrapper(Serialization::Msgpack)
         } else if is("proto") || (framing == Framing::Grpc && !codec.is_empty()) {
             // gRPC peers name their subtype freely; what they send is protobuf.
             Codec::Proto
@@ -102,12 +118,12 @@ mod tests {
             ("application/grpc+data", Grpc, Proto),
             ("application/grpc+json", Grpc, Json),
             ("application/grpc+json; charset=utf-8", Grpc, Json),
-            ("application/grpc+hessian2", Grpc, Wrapper("hessian2")),
+            ("application/grpc+hessian2", Grpc, Wrapper(Serialization::Hessian2)),
             ("application/proto", Unary, Proto),
             ("application/json", Unary, Json),
             ("application/json;charset=UTF-8", Unary, Json),
             ("application/json; charset=\"utf-8\"", Unary, Json),
-            ("application/msgpack", Unary, Wrapper("msgpack")),
+            ("application/msgpack", Unary, Wrapper(Serialization::Msgpack)),
         ] {
             let parsed = ContentType::parse(value).unwrap_or_else(|| panic!("{value} is unknown"));
             assert_eq!((parsed.framing, parsed.codec), (framing, codec), "{value}");

@@ -1,4 +1,4 @@
-//! The service itself: decodes a request, encodes the response with the same payload.
+//! The service itself: decodes a request, encodes the response.
 
 use base64::{
     Engine, alphabet,
@@ -13,25 +13,42 @@ use prost::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    content_type::Codec,
+    content_type::{Codec, Serialization},
     encoding,
-    message::{Enclosure, Message, PAYLOAD_FIELD},
+    message::{Enclosure, Message, PAYLOAD_FIELD, benchmark_response_len},
     segments::Segments,
     status::{Code, Fault},
 };
+use crate::Handler;
 
 /// A tag and the longest varint.
 const LONGEST_FIELD_HEAD: usize = 1 + 10;
 const PAYLOAD_TAG: u8 = ((PAYLOAD_FIELD << 3) | WireType::LengthDelimited as u32) as u8;
 
-/// How to answer, which is settled by the request's headers.
+/// How to answer, which the request's headers and the server's options settle.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Answer {
     pub(crate) codec: Codec,
     pub(crate) prefixed: bool,
-    pub(crate) gzip: bool,
+    /// The level to compress at, if the reply is to be compressed.
+    pub(crate) gzip_level: Option<u8>,
     /// Longest message given, in bytes before compression.
     pub(crate) limit: usize,
+    pub(crate) handler: Handler,
+}
+
+impl Answer {
+    pub(crate) fn gzip(&self) -> bool {
+        self.gzip_level.is_some()
+    }
+
+    /// The reply's payload to that of a request.
+    fn payload(&self, request: Segments) -> Segments {
+        match self.handler.response_size {
+            Some(size) => request.resized(size as usize),
+            None => request,
+        }
+    }
 }
 
 /// Answers one request message, given uncompressed.
@@ -41,22 +58,23 @@ pub(crate) struct Answer {
 pub(crate) fn echo(request: Segments, answer: Answer) -> Result<Message, Fault> {
     match answer.codec {
         Codec::Proto => {
-            let payload = decode_proto(request)?;
-            check_length(Message::benchmark_response_len(payload.remaining()), answer.limit)?;
-            if answer.gzip {
-                let plain = Message::benchmark_response(payload, Enclosure::Bare);
-                compressed(plain, answer.prefixed)
-            } else {
-                Ok(Message::benchmark_response(payload, enclosure(answer.prefixed, false)))
+            let payload = answer.payload(decode_proto(request)?);
+            check_length(benchmark_response_len(payload.remaining()), answer.limit)?;
+            match answer.gzip_level {
+                Some(level) => {
+                    let plain = Message::benchmark_response(payload, Enclosure::Bare);
+                    compressed(plain, level, answer.prefixed)
+                }
+                None => Ok(Message::benchmark_response(payload, enclosure(answer.prefixed, false))),
             }
         }
         Codec::Json => {
-            let json = encode_json(&decode_json(request.into_contiguous())?)?;
+            let payload = Bytes::from(decode_json(request.into_contiguous())?);
+            let json = encode_json(&answer.payload(payload.into()).into_contiguous())?;
             check_length(json.len(), answer.limit)?;
-            if answer.gzip {
-                compressed(json, answer.prefixed)
-            } else {
-                Ok(Message::encoded(json, enclosure(answer.prefixed, false)))
+            match answer.gzip_level {
+                Some(level) => compressed(json, level, answer.prefixed),
+                None => Ok(Message::encoded(json, enclosure(answer.prefixed, false))),
             }
         }
         Codec::Wrapper(serialization) => Err(unsupported_wrapper(serialization)),
@@ -64,15 +82,16 @@ pub(crate) fn echo(request: Segments, answer: Answer) -> Result<Message, Fault> 
 }
 
 /// Wrapped arguments are refused rather than echoed wrongly.
-pub(crate) fn unsupported_wrapper(serialization: &str) -> Fault {
+pub(crate) fn unsupported_wrapper(serialization: Serialization) -> Fault {
     Fault::new(
         Code::Unimplemented,
-        format!("serialization {serialization} is not supported: supported are proto and json"),
+        format!("serialization {} is not supported: supported are proto and json", serialization.name()),
     )
 }
 
-fn compressed(plain: impl Buf, prefixed: bool) -> Result<Message, Fault> {
-    let zipped = encoding::gzip(plain).map_err(|error| Fault::new(Code::Internal, format!("compress: {error}")))?;
+fn compressed(plain: impl Buf, level: u8, prefixed: bool) -> Result<Message, Fault> {
+    let zipped =
+        encoding::gzip(plain, level).map_err(|error| Fault::new(Code::Internal, format!("compress: {error}")))?;
     Ok(Message::encoded(zipped, enclosure(prefixed, true)))
 }
 

@@ -68,12 +68,12 @@ pub(crate) fn gunzip(compressed: Segments, limit: usize) -> Result<Bytes, Fault>
     Ok(plain.into())
 }
 
-/// Compresses at zlib's default level, as Go's default is; levels are not on the wire.
+/// Compresses at a level from 0 to 9.
 ///
 /// # Errors
 /// None in practice: it writes to memory.
-pub(crate) fn gzip(mut plain: impl Buf) -> io::Result<Bytes> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+pub(crate) fn gzip(mut plain: impl Buf, level: u8) -> io::Result<Bytes> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::new(u32::from(level)));
     while plain.has_remaining() {
         let chunk = plain.chunk();
         encoder.write_all(chunk)?;
@@ -107,8 +107,11 @@ mod tests {
 
     #[test]
     fn what_is_zipped_unzips_up_to_the_limit() {
-        let zipped = gzip(&[5; 1000][..]).unwrap();
-        assert_eq!(gunzip(zipped.clone().into(), 1000), Ok(Bytes::from(vec![5; 1000])));
+        for level in 0..=9 {
+            let zipped = gzip(&[5; 1000][..], level).unwrap();
+            assert_eq!(gunzip(zipped.into(), 1000), Ok(Bytes::from(vec![5; 1000])), "level {level}");
+        }
+        let zipped = gzip(&[5; 1000][..], 6).unwrap();
         assert_eq!(gunzip(zipped.clone().into(), 999).unwrap_err().code, Code::ResourceExhausted);
         assert_eq!(gunzip(zipped.slice(..zipped.len() - 9).into(), 1000).unwrap_err().code, Code::InvalidArgument);
     }

@@ -52,11 +52,6 @@ impl Message {
         Self::new(&[], bytes.into(), enclosure)
     }
 
-    /// Length of the encoded `BenchmarkResponse` with a payload of that many bytes.
-    pub(crate) fn benchmark_response_len(payload: usize) -> usize {
-        if payload == 0 { 0 } else { 1 + encoded_len_varint(payload as u64) + payload }
-    }
-
     fn new(field: &[u8], payload: Segments, enclosure: Enclosure) -> Self {
         let mut head = [0; HEAD_CAPACITY];
         let mut end = 0;
@@ -74,6 +69,11 @@ impl Message {
     fn head(&self) -> &[u8] {
         &self.head[usize::from(self.head_start)..usize::from(self.head_end)]
     }
+}
+
+/// Length of the encoded `BenchmarkResponse` with a payload of that many bytes.
+pub(crate) fn benchmark_response_len(payload: usize) -> usize {
+    if payload == 0 { 0 } else { 1 + encoded_len_varint(payload as u64) + payload }
 }
 
 impl Buf for Message {
@@ -121,7 +121,7 @@ mod tests {
         for length in [0, 1, 127, 128, 16_384, 1 << 21] {
             let payload = Bytes::from(vec![9; length]);
             let expected = BenchmarkResponse { payload: payload.clone() }.encode_to_vec();
-            assert_eq!(Message::benchmark_response_len(length), expected.len());
+            assert_eq!(benchmark_response_len(length), expected.len());
             let bare = Message::benchmark_response(payload.clone().into(), Enclosure::Bare);
             assert_eq!(bytes(bare), expected);
             let prefixed =

@@ -12,6 +12,7 @@ mod echo;
 mod encoding;
 mod frame;
 mod health;
+mod held;
 mod message;
 mod receive;
 mod reply;
@@ -43,14 +44,18 @@ use tokio::net::{TcpListener, TcpStream};
 use tracing::debug;
 
 use crate::{
-    DEFAULT_MESSAGE_LIMIT, Http2Settings, ServeError,
+    DEFAULT_MESSAGE_LIMIT, Handler, Http2Settings, ServeError,
     accept::{self, Draining},
     methods,
 };
 use body::ReplyBody;
+pub(crate) use message::benchmark_response_len;
 use rest::ReplyAfterBody;
 use route::{Refusal, Route};
 use unary::UnaryCall;
+
+/// The level of gzip that Go's and zlib's default is; levels are not on the wire.
+pub const DEFAULT_GZIP_LEVEL: u8 = 6;
 
 /// What the server announces and allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -63,11 +68,22 @@ pub struct Options {
     /// Answer with gzip whenever the client offers it, as dubbo-go does. Otherwise only a compressed request gets a
     /// compressed reply.
     pub accept_gzip: bool,
+    /// How hard compressed replies are compressed: 0 (stored) to 9 (smallest).
+    pub gzip_level: u8,
+    /// What is done to a request before it is answered.
+    #[serde(flatten)]
+    pub handler: Handler,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { http2: Http2Settings::default(), message_limit: DEFAULT_MESSAGE_LIMIT, accept_gzip: false }
+        Self {
+            http2: Http2Settings::default(),
+            message_limit: DEFAULT_MESSAGE_LIMIT,
+            accept_gzip: false,
+            gzip_level: DEFAULT_GZIP_LEVEL,
+            handler: Handler::default(),
+        }
     }
 }
 

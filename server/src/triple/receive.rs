@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(framed(&[b"\0\0\0", b"\0\x02h", b"i"]), Ok("hi".into()));
         assert_eq!(framed(&[b"\0\0\0\0\0"]), Ok("".into()));
         assert_eq!(framed(&[b"\0\0\0\0\x01a\0\0\0\0\0"]), Ok("a".into()));
-        let empty = encoding::gzip(Bytes::new()).expect("gzip");
+        let empty = encoding::gzip(Bytes::new(), 6).expect("gzip");
         let compressed = [b"\0\0\0\0\x01a\x01\0\0\0", &[empty.len() as u8][..], &empty].concat();
         let mut receiver = Receiver::new(Framing::Grpc, Encoding::Gzip, 100);
         receiver.take(compressed.into()).expect("apache-dubbo ends a compressed call like that");

@@ -5,8 +5,18 @@ use std::{io::IoSlice, mem};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use smallvec::SmallVec;
 
+use crate::handler::repeated;
+
 /// Pieces held without an allocation: what a message of one or two DATA frames needs.
 const INLINE: usize = 2;
+
+/// Most pieces shorter than [`LARGE_PIECE`] that a repetition is made of.
+const MOST_SMALL_PIECES: usize = 16;
+/// A piece worth sending by itself, in bytes.
+const LARGE_PIECE: usize = 4 << 10;
+/// What short pieces are copied into when it would take too many of them, in bytes.
+const BLOCK: usize = 16 << 10;
+static ZEROS: [u8; BLOCK] = [0; BLOCK];
 
 /// A sequence of bytes in pieces. Read it as a [`Buf`].
 #[derive(Debug, Clone, Default)]
@@ -41,6 +51,36 @@ impl Segments {
                 whole.freeze()
             }
         }
+    }
+
+    /// The bytes over and over, or cut, so that there are `len`; zeros if there are none.
+    ///
+    /// Pieces are shared and not copied, but for short ones repeated often: these are copied into one block first, lest
+    /// 1 MiB be sent in pieces of 128 B.
+    pub(crate) fn resized(self, len: usize) -> Self {
+        let unit = if self.len < len { self.repeatable(len) } else { self };
+        let mut resized = Self::default();
+        for piece in unit.pieces().iter().cycle() {
+            match len - resized.len {
+                0 => break,
+                missing => resized.push(piece.slice(..missing.min(piece.len()))),
+            }
+        }
+        resized
+    }
+
+    /// What to repeat for `len` bytes, more than there are.
+    fn repeatable(self, len: usize) -> Self {
+        if self.is_empty() {
+            return Bytes::from_static(&ZEROS).into();
+        }
+        let count = self.pieces().len();
+        if len.div_ceil(self.len) * count <= MOST_SMALL_PIECES || self.len / count >= LARGE_PIECE {
+            return self;
+        }
+        let times = BLOCK.min(len).div_ceil(self.len);
+        let block_len = times * self.len;
+        repeated(&self.into_contiguous(), block_len).into()
     }
 
     /// The pieces not yet read.
@@ -122,6 +162,51 @@ mod tests {
         let mut it = Segments::from(piece.clone());
         it.advance(1);
         assert_eq!(it.into_contiguous().as_ptr(), piece[1..].as_ptr());
+    }
+
+    #[test]
+    fn resized_repeats_cuts_and_fills() {
+        for (pieces, len, expected) in [
+            (&[&b"ab"[..], b"c"][..], 0, &b""[..]),
+            (&[b"ab", b"c"], 1, b"a"),
+            (&[b"ab", b"c"], 2, b"ab"),
+            (&[b"ab", b"c"], 3, b"abc"),
+            (&[b"ab", b"c"], 8, b"abcabcab"),
+            (&[], 3, b"\0\0\0"),
+            (&[], 0, b""),
+        ] {
+            assert_eq!(segments(pieces).resized(len).into_contiguous(), expected, "{pieces:?} to {len}");
+        }
+        let mut read = segments(&[b"ab", b"cd"]);
+        read.advance(3);
+        assert_eq!(read.resized(3).into_contiguous(), "ddd");
+    }
+
+    #[test]
+    fn any_size_is_repeated_into_any_other_in_few_pieces() {
+        for from in [1, 3, 128, 4095, 4096, 5000, 20_000] {
+            let bytes: Vec<u8> = (0..from).map(|at| at as u8).collect();
+            for len in [1, 100, 4096, 16_384, 100_000, 1 << 20] {
+                let resized = Segments::from(Bytes::from(bytes.clone())).resized(len);
+                let pieces = resized.pieces().len();
+                assert!(pieces <= MOST_SMALL_PIECES.max(len.div_ceil(LARGE_PIECE)), "{from} to {len}: {pieces} pieces");
+                let expected: Vec<u8> = bytes.iter().copied().cycle().take(len).collect();
+                assert!(resized.into_contiguous() == expected, "{from} to {len}");
+            }
+        }
+        let zeros = Segments::default().resized(1 << 20);
+        assert_eq!(zeros.pieces().len(), (1 << 20) / BLOCK);
+        assert!(zeros.into_contiguous() == vec![0; 1 << 20]);
+    }
+
+    #[test]
+    fn large_pieces_are_shared() {
+        let piece = Bytes::from(vec![7; LARGE_PIECE]);
+        let resized = Segments::from(piece.clone()).resized(100 * LARGE_PIECE + 1);
+        assert_eq!(resized.pieces().len(), 101);
+        assert!(resized.pieces().iter().all(|it| it.as_ptr() == piece.as_ptr()));
+        let cut = Segments::from(piece.clone()).resized(5);
+        assert_eq!((cut.pieces()[0].as_ptr(), cut.remaining()), (piece.as_ptr(), 5));
     }
 
     #[test]

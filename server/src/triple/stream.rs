@@ -19,6 +19,7 @@ use super::{
     echo::{Answer, echo},
     encoding::Encoding,
     frame::{FrameDecoder, FramedMessage},
+    held::HeldReply,
     message::Message,
     receive::{broken_off, plain},
     reply::ReplyTo,
@@ -42,11 +43,12 @@ pub(crate) fn answer(
                 padded: content_type.pads_with_empty_message,
                 answer: terms.answer,
                 deadline: terms.deadline,
+                held: HeldReply::default(),
                 method: connection.stream,
                 op: None,
                 ended: false,
             };
-            to.stream(terms.answer.gzip, ReplyBody::Stream(Box::new(stream)))
+            to.stream(terms.answer.gzip(), ReplyBody::Stream(Box::new(stream)))
         }
         Err(fault) => {
             drop(connection.stream.start());
@@ -66,6 +68,7 @@ pub(crate) struct EchoStream {
     padded: bool,
     answer: Answer,
     deadline: Deadline,
+    held: HeldReply,
     method: &'static Method,
     /// Of the message being received.
     op: Option<Op>,
@@ -90,16 +93,22 @@ impl EchoStream {
     /// The reply to the next message; none when the client has said all.
     fn poll_reply(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Message>, Fault>> {
         loop {
+            match self.held.poll_release(cx) {
+                Poll::Ready(Some(reply)) => return self.answered(reply),
+                Poll::Ready(None) => {}
+                Poll::Pending => return self.deadline.poll_exceeded(cx).map(Err),
+            }
             match self.decoder.next(&mut self.chunk) {
                 Ok(Some(message)) if self.is_padding(&message) => continue,
                 Ok(Some(message)) => {
                     self.begin_op();
                     let request = plain(message, self.request_encoding, self.answer.limit)?;
                     let reply = echo(request, self.answer)?;
-                    if let Some(op) = self.op.take() {
-                        op.ok();
+                    match self.answer.handler.sleep {
+                        Some(time) => self.held.hold(reply, time),
+                        None => return self.answered(reply),
                     }
-                    return Poll::Ready(Ok(Some(reply)));
+                    continue;
                 }
                 Ok(None) => {}
                 Err(fault) => {
@@ -132,8 +141,16 @@ impl EchoStream {
         self.padded && message.bytes.is_empty() && self.chunk.is_empty() && self.body.is_end_stream()
     }
 
-    /// Counts a message as begun, once. What ends it is `ok`, or the drop of the op.
+    /// Counts a message as begun, once. What ends it is [`Self::answered`], or the drop of the op.
     fn begin_op(&mut self) {
         self.op.get_or_insert_with(|| self.method.start());
+    }
+
+    /// Counts the message as answered.
+    fn answered(&mut self, reply: Message) -> Poll<Result<Option<Message>, Fault>> {
+        if let Some(op) = self.op.take() {
+            op.ok();
+        }
+        Poll::Ready(Ok(Some(reply)))
     }
 }

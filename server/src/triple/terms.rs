@@ -45,7 +45,13 @@ impl Terms {
         let request_encoding = Encoding::of_request(request_encoding)?;
         let gzip = request_encoding == Encoding::Gzip || options.accept_gzip && Encoding::gzip_is_offered(offered);
         let deadline = Deadline::of(headers, framing)?;
-        let answer = Answer { codec, prefixed: framing == Framing::Grpc, gzip, limit: options.message_limit };
+        let answer = Answer {
+            codec,
+            prefixed: framing == Framing::Grpc,
+            gzip_level: gzip.then_some(options.gzip_level),
+            limit: options.message_limit,
+            handler: options.handler,
+        };
         Ok(Self { request_encoding, deadline, answer })
     }
 }

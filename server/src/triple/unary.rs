@@ -13,6 +13,7 @@ use super::{
     content_type::ContentType,
     deadline::Deadline,
     echo::{Answer, echo},
+    held::HeldReply,
     message::Message,
     receive::Receiver,
     reply::ReplyTo,
@@ -36,6 +37,7 @@ struct Work {
     receiver: Receiver,
     deadline: Deadline,
     answer: Answer,
+    held: HeldReply,
 }
 
 impl UnaryCall {
@@ -46,6 +48,7 @@ impl UnaryCall {
             receiver: Receiver::new(content_type.framing, terms.request_encoding, terms.answer.limit),
             deadline: terms.deadline,
             answer: terms.answer,
+            held: HeldReply::default(),
         });
         Self { to, body, work, op, failed_on_http1: false }
     }
@@ -53,7 +56,7 @@ impl UnaryCall {
     /// The reply. Counts the call.
     pub(crate) fn poll_reply(&mut self, cx: &mut Context<'_>) -> Poll<Response<ReplyBody>> {
         let (gzip, outcome) = match &mut self.work {
-            Ok(work) => (work.answer.gzip, ready!(work.poll(&mut self.body, cx))),
+            Ok(work) => (work.answer.gzip(), ready!(work.poll(&mut self.body, cx))),
             Err(fault) => (false, Err(fault.clone())),
         };
         match self.op.take() {
@@ -77,9 +80,22 @@ impl UnaryCall {
 
 impl Work {
     fn poll(&mut self, body: &mut Incoming, cx: &mut Context<'_>) -> Poll<Result<Message, Fault>> {
-        match self.receiver.poll(body, cx) {
-            Poll::Ready(request) => Poll::Ready(request.and_then(|request| echo(request, self.answer))),
+        match self.poll_reply(body, cx) {
+            Poll::Ready(outcome) => Poll::Ready(outcome),
             Poll::Pending => self.deadline.poll_exceeded(cx).map(Err),
+        }
+    }
+
+    fn poll_reply(&mut self, body: &mut Incoming, cx: &mut Context<'_>) -> Poll<Result<Message, Fault>> {
+        loop {
+            if let Some(reply) = ready!(self.held.poll_release(cx)) {
+                return Poll::Ready(Ok(reply));
+            }
+            let reply = echo(ready!(self.receiver.poll(body, cx))?, self.answer)?;
+            match self.answer.handler.sleep {
+                Some(time) => self.held.hold(reply, time),
+                None => return Poll::Ready(Ok(reply)),
+            }
         }
     }
 }

@@ -3,8 +3,10 @@
 #![allow(dead_code, reason = "each test program uses its own part")]
 
 pub(crate) mod frames;
+pub(crate) mod gzip;
 pub(crate) mod http1;
 pub(crate) mod http2;
+pub(crate) mod others;
 
 use std::net::SocketAddr;
 
