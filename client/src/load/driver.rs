@@ -7,7 +7,7 @@ use std::{
 
 use tokio::{net::TcpStream, time::timeout};
 
-use super::{CallError, Live, LoadError, LoadSample, LoadSpec, Window, Wire, engine, http2, raw};
+use super::{CallError, Live, LoadError, LoadSample, LoadSpec, Window, Wire, engine, http2, meter::Meter, raw};
 use crate::scenario::Framework;
 
 /// Open connections to one server, for any number of windows one after another.
@@ -18,6 +18,7 @@ use crate::scenario::Framework;
 pub struct Driver {
     spec: LoadSpec,
     connections: Connections,
+    alarm: Arc<engine::KernelAlarm>,
 }
 
 #[derive(Debug)]
@@ -31,7 +32,7 @@ impl Driver {
     ///
     /// # Errors
     /// [`LoadError::Spec`] for a value out of range, [`LoadError::Connect`], [`LoadError::ConnectTimeout`] after
-    /// `connect_timeout` for each connection, [`LoadError::Handshake`].
+    /// `connect_timeout` for each connection, [`LoadError::Handshake`], [`LoadError::Timer`].
     pub async fn connect(spec: LoadSpec) -> Result<Self, LoadError> {
         spec.validate()?;
         let count = spec.case.connections.min(spec.case.scenario.concurrency as usize);
@@ -55,7 +56,8 @@ impl Driver {
                 Connections::Raw(connections)
             }
         };
-        Ok(Self { spec, connections })
+        let alarm = engine::KernelAlarm::new().map_err(|source| LoadError::Timer { source })?;
+        Ok(Self { spec, connections, alarm: Arc::new(alarm) })
     }
 
     /// What the driver was asked to do.
@@ -92,16 +94,28 @@ impl Driver {
     /// The same; the window is over at the latest when `enough` completes.
     pub async fn run_until(&mut self, window: &Window, live: &Live, enough: impl Future<Output = ()>) -> LoadSample {
         let tasks = 0..self.spec.case.scenario.concurrency as usize;
-        let timeout = self.spec.request_timeout;
-        match &self.connections {
+        let (timeout, alarm) = (self.spec.request_timeout, &self.alarm);
+        let before = self.traffic();
+        let sample = match &self.connections {
             Connections::Http2(connections, template) => {
                 let transports = tasks.map(|i| connections[i % connections.len()].transport(template));
-                engine::run(transports, window, timeout, live, enough).await
+                engine::run(transports, window, timeout, alarm, live, enough).await
             }
             Connections::Raw(connections) => {
                 let transports = tasks.map(|i| connections[i % connections.len()].transport());
-                engine::run(transports, window, timeout, live, enough).await
+                engine::run(transports, window, timeout, alarm, live, enough).await
             }
+        };
+        let after = self.traffic();
+        LoadSample { sent_bytes: after.0 - before.0, received_bytes: after.1 - before.1, ..sample }
+    }
+
+    /// Bytes written to all sockets and read from them so far.
+    fn traffic(&self) -> (u64, u64) {
+        let sum = |(written, read), meter: &Meter| (written + meter.written(), read + meter.read());
+        match &self.connections {
+            Connections::Http2(connections, _) => connections.iter().map(http2::Connection::meter).fold((0, 0), sum),
+            Connections::Raw(connections) => connections.iter().map(raw::Connection::meter).fold((0, 0), sum),
         }
     }
 }

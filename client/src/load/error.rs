@@ -47,6 +47,12 @@ pub enum LoadError {
         /// Why not.
         source: h2::Error,
     },
+    /// The system gives no timer for calls at a rate.
+    #[error("no timer for calls at a rate: {source}")]
+    Timer {
+        /// Why not.
+        source: io::Error,
+    },
     /// The preflight call failed or was not echoed byte for byte.
     #[error("{framework} server {addr}: preflight call: {source}")]
     Preflight {

@@ -99,6 +99,11 @@ impl Connection {
         Ok(Self { handle, meter })
     }
 
+    /// What its socket has seen.
+    pub(super) fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
     /// The side of one task.
     pub(super) fn transport(&self, template: &Arc<Template>) -> Http2Transport {
         Http2Transport { handle: self.handle.clone(), template: template.clone() }

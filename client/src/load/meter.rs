@@ -49,9 +49,15 @@ pub(super) struct Metered<S> {
 }
 
 impl<S> Metered<S> {
+    /// Of an HTTP/2 connection.
     pub(super) fn new(socket: S) -> (Self, Arc<Meter>) {
         let meter = Arc::<Meter>::default();
         (Self { socket, meter: meter.clone(), settings: Some(SettingsReader::default()) }, meter)
+    }
+
+    /// One that counts and reads no settings; halves of a socket share a meter.
+    pub(super) fn counting(socket: S, meter: Arc<Meter>) -> Self {
+        Self { socket, meter, settings: None }
     }
 
     fn count_read(&mut self, bytes: &[u8]) {

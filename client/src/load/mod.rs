@@ -1,18 +1,21 @@
 //! The load side: connections, calls in flight, and the ledger of what became of them.
 //!
-//! [`Driver`] holds the connections. Each [`run`](Driver::run) is one timed window of a closed loop: `concurrency` tasks
-//! each send a call, wait for its reply, and send the next. The layers, downward:
+//! [`Driver`] holds the connections. Each [`run`](Driver::run) is one [`Window`]: `concurrency` tasks each send a call, wait
+//! for its reply, and send the next, at once, after a think time, or when its time at a fixed rate has come. The layers,
+//! downward:
 //!
 //! - `driver`: opens connections, runs the preflight and the windows;
 //! - `http2`, `raw`: transports, one call after another for one task;
-//! - `engine`: tasks, window, draining, over the `Transport` trait, so that it is tested without a network;
+//! - `engine`: tasks, pacing, draining, over the `Transport` trait, so that it is tested without a network;
 //! - `tally`, `latency`: what each task records, without a lock per call;
 //! - `message`, `meter`, `wire`: what is sent, counted and read off the wire.
 //!
 //! # What the figures mean
 //! *Latency* is service time: from handing the call to the HTTP/2 layer (or the socket's queue) until the whole reply was
 //! read. Where the peer allows fewer streams than there are tasks, waiting for a free stream counts. A closed loop sends
-//! nothing while it waits, so a stall is seen once a task (coordinated omission).
+//! nothing while it waits, so a stall is seen once a task (coordinated omission). At a rate there is *response time* as well,
+//! from when the call was to start, whoever kept it from it: the server, the calls in flight, or the client's own pacer
+//! (`engine::schedule` says what that one adds).
 //!
 //! # What is checked
 //! The length of every reply and its status; every 64th reply of each task byte for byte. Comparing 1 MiB takes about

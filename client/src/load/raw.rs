@@ -22,6 +22,7 @@ use super::{
     CallError, LoadSpec, Wire,
     engine::Transport,
     message::{self, EchoCheck},
+    meter::{Meter, Metered},
 };
 use crate::scenario::MAX_PAYLOAD;
 
@@ -41,6 +42,7 @@ struct Ticket {
 #[derive(Debug)]
 pub(super) struct Connection {
     handle: RawTransport,
+    meter: Arc<Meter>,
 }
 
 impl Connection {
@@ -48,8 +50,14 @@ impl Connection {
         let payload = message::payload(spec.case.scenario.payload.largest() as usize);
         let (calls, queue) = mpsc::unbounded_channel();
         let ended = Arc::<OnceLock<String>>::default();
-        tokio::spawn(drive(socket, payload, queue, ended.clone()));
-        Self { handle: RawTransport { calls, ended } }
+        let meter = Arc::<Meter>::default();
+        tokio::spawn(drive(socket, meter.clone(), payload, queue, ended.clone()));
+        Self { handle: RawTransport { calls, ended }, meter }
+    }
+
+    /// What its socket has seen.
+    pub(super) fn meter(&self) -> &Meter {
+        &self.meter
     }
 
     /// The side of one task.
@@ -80,11 +88,13 @@ impl Transport for RawTransport {
 /// otherwise lock up with us once both directions' buffers are full.
 async fn drive(
     socket: TcpStream,
+    meter: Arc<Meter>,
     payload: Bytes,
     queue: mpsc::UnboundedReceiver<Ticket>,
     ended: Arc<OnceLock<String>>,
 ) {
     let (read, write) = socket.into_split();
+    let (read, write) = (Metered::counting(read, meter.clone()), Metered::counting(write, meter));
     let (to_reader, awaiting) = mpsc::unbounded_channel();
     let mut writer = pin!(write_requests(write, &payload, queue, to_reader));
     let mut reader = pin!(read_replies(read, &payload, awaiting));
@@ -99,7 +109,7 @@ async fn drive(
 }
 
 async fn write_requests(
-    mut socket: OwnedWriteHalf,
+    mut socket: Metered<OwnedWriteHalf>,
     payload: &[u8],
     mut queue: mpsc::UnboundedReceiver<Ticket>,
     to_reader: mpsc::UnboundedSender<Ticket>,
@@ -122,7 +132,7 @@ async fn write_requests(
 }
 
 async fn read_replies(
-    socket: OwnedReadHalf,
+    socket: Metered<OwnedReadHalf>,
     payload: &[u8],
     mut awaiting: mpsc::UnboundedReceiver<Ticket>,
 ) -> io::Result<()> {
@@ -145,7 +155,7 @@ async fn read_replies(
 
 /// Reads a reply to its end even when it is wrong, for the sake of the next.
 async fn read_reply(
-    socket: &mut BufReader<OwnedReadHalf>,
+    socket: &mut BufReader<Metered<OwnedReadHalf>>,
     len: usize,
     mut echo: EchoCheck<'_>,
 ) -> io::Result<Result<(), CallError>> {

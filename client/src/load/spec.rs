@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use super::{Case, LoadError};
+use super::{Case, End, LoadError};
 use crate::scenario::{Framework, MAX_CONCURRENCY, MAX_PAYLOAD};
 
 /// Which server, which load, over which connections.
@@ -43,11 +43,25 @@ impl LoadSpec {
         }
     }
 
-    /// The limits of HTTP/2 (RFC 9113, 6.5.2 and 6.9.1) and of a scenario.
+    /// The limits of HTTP/2 (RFC 9113, 6.5.2 and 6.9.1), of a scenario and of a window.
     pub(super) fn validate(&self) -> Result<(), LoadError> {
+        if let Some(rate) = self.case.window.rate
+            && !(MIN_RATE..=MAX_RATE).contains(&rate)
+        {
+            return Err(LoadError::Spec {
+                field: "rate",
+                value: rate.to_string(),
+                allowed: "0.001 to 1000000 calls a second",
+            });
+        }
         let window = 65_535..=(1u64 << 31) - 1;
-        let timeout = 1..=86_400_000_000_000;
+        let timeout = 1..=DAY;
+        let requests = match self.case.window.end {
+            End::After(_) => 1,
+            End::Requests(count) => count,
+        };
         let checks = [
+            ("requests", requests, 1..=u64::MAX, "1 or more"),
             ("payload", self.case.scenario.payload.largest(), 1..=MAX_PAYLOAD, "1 to 16777216 bytes"),
             ("response size", self.case.response_size.unwrap_or(0), 0..=MAX_PAYLOAD, "0 to 16777216 bytes"),
             ("concurrency", self.case.scenario.concurrency.into(), 1..=MAX_CONCURRENCY.into(), "1 to 10000"),
@@ -55,6 +69,7 @@ impl LoadSpec {
             ("stream window", self.stream_window.into(), window.clone(), "65535 to 2147483647 bytes"),
             ("connection window", self.connection_window.into(), window, "65535 to 2147483647 bytes"),
             ("max frame", self.max_frame.into(), 16_384..=(1 << 24) - 1, "16384 to 16777215 bytes"),
+            ("think time in ns", nanos(self.case.window.think), 0..=DAY, "0 to 86400000000000 (a day)"),
             ("connect timeout in ns", nanos(self.connect_timeout), timeout.clone(), "1 to 86400000000000 (a day)"),
             ("request timeout in ns", nanos(self.request_timeout), timeout, "1 to 86400000000000 (a day)"),
         ];
@@ -64,6 +79,14 @@ impl LoadSpec {
         }
     }
 }
+
+/// In nanoseconds.
+const DAY: u64 = 86_400_000_000_000;
+
+/// Calls a second, of an open loop.
+pub(super) const MIN_RATE: f64 = 0.001;
+/// Calls a second, of an open loop: a few times what one client can send.
+pub(super) const MAX_RATE: f64 = 1e6;
 
 /// Saturating at 584 years.
 pub(super) fn nanos(duration: Duration) -> u64 {
