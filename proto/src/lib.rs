@@ -3,6 +3,10 @@
 //! No sockets and no runtime. Bytes fields are [`bytes::Bytes`], so decoding from a `Bytes` copies no payload.
 #![forbid(unsafe_code)]
 
+pub mod envelope;
+pub mod hessian2;
+pub mod pieces;
+
 /// The echo service of dubbo-go's benchmark: `benchmark.BenchmarkService`.
 pub mod benchmark {
     #![allow(missing_docs, clippy::all)]

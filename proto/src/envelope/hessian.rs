@@ -1,0 +1,62 @@
+//! Finds the payload in a Hessian argument.
+
+use super::{
+    EnvelopeError,
+    form::{BytesForm, Form, Found, PAYLOAD},
+};
+use crate::{
+    hessian2::{DecodeError, DecodeErrorKind, Decoder, Opened, Value},
+    pieces::{Pieces, Reader},
+};
+
+/// Reads the argument to its end.
+pub(super) fn find(argument: Reader<'_>) -> Result<Found, EnvelopeError> {
+    let mut decoder = Decoder::from(argument);
+    let found = match decoder.open()? {
+        Opened::Object(class) => {
+            let mut found = None;
+            for field in &class.fields {
+                let (start, value) = (decoder.offset(), decoder.value()?);
+                if *field == *PAYLOAD {
+                    found = Some(payload(value, start, decoder.offset())?);
+                }
+            }
+            found.ok_or(EnvelopeError::Shape("an object without a \"payload\""))?
+        }
+        Opened::Map => {
+            let mut found = None;
+            while !decoder.at_end()? {
+                let key = decoder.value()?;
+                let (start, value) = (decoder.offset(), decoder.value()?);
+                if matches!(key, Value::String(key) if *key == *PAYLOAD) {
+                    found = Some(payload(value, start, decoder.offset())?);
+                }
+            }
+            found.ok_or(EnvelopeError::Shape("a map without a \"payload\""))?
+        }
+        Opened::Value(Value::Null) => return Err(EnvelopeError::Shape("null")),
+        Opened::Value(value) => payload(value, 0, decoder.offset())?,
+    };
+    match decoder.remaining() {
+        0 => Ok(found),
+        rest => Err(DecodeError { offset: decoder.offset(), kind: DecodeErrorKind::TrailingBytes(rest) }.into()),
+    }
+}
+
+/// The payload that a value is; a null is an empty one.
+fn payload(value: Value, start: usize, end: usize) -> Result<Found, EnvelopeError> {
+    let (form, payload) = match value {
+        Value::Binary(pieces) => (Form::Bytes(BytesForm::HessianBinary), pieces),
+        Value::Null => (Form::Bytes(BytesForm::HessianBinary), Pieces::new()),
+        Value::String(text) if text.is_empty() => (Form::HessianString, Pieces::new()),
+        Value::String(text) => (Form::HessianString, Pieces::from_iter([text.into_bytes()])),
+        Value::Bool(_) => return Err(EnvelopeError::Shape("a boolean")),
+        Value::Int(_) | Value::Long(_) | Value::Double(_) => return Err(EnvelopeError::Shape("a number")),
+        Value::Date(_) => return Err(EnvelopeError::Shape("a date")),
+        Value::List(_) => return Err(EnvelopeError::Shape("a list")),
+        Value::Map(_) | Value::Object(_) | Value::Reference(_) => {
+            return Err(EnvelopeError::Shape("an object or map within another"));
+        }
+    };
+    Ok(Found { form, payload, start, end })
+}
