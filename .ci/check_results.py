@@ -16,7 +16,11 @@ success_requests failure_requests latency_p50_ms latency_p90_ms latency_p95_ms l
 latency_avg_ms cpu_avg_percent memory_peak_mb""".split()
 OUR_KEYS = """unfinished_requests latency_p999_ms latency_stddev_ms bytes_per_op requested_bytes_per_op allocs_per_op frees_per_op
 copies_per_op server_cpu_us_per_op client_cpu_us_per_op roofline_ratio client_bytes_per_op client_allocs_per_op rounds wire
-environment sites files warnings schema_version""".split()
+environment sites files warnings schema_version payload_mix payload_pattern response_size messages_per_stream load response_p50_ms
+response_p90_ms response_p95_ms response_p99_ms response_p999_ms response_min_ms response_max_ms response_avg_ms response_stddev_ms
+sent_bytes_per_op received_bytes_per_op memory_avg_mb client_memory_avg_mb client_memory_peak_mb context_switches_per_op
+page_faults_per_op syscalls_per_op client_context_switches_per_op client_page_faults_per_op client_syscalls_per_op slow_calls
+missed_requests syscalls""".split()
 RPC = {"triple", "grpc"}
 SITES_TOLERANCE = 0.01
 
@@ -43,7 +47,12 @@ def files_of(result):
 
 
 def rpc_problems(result):
-    for key in ("allocs_per_op", "bytes_per_op", "requested_bytes_per_op", "copies_per_op", "server_cpu_us_per_op", "roofline_ratio"):
+    keys = ["allocs_per_op", "bytes_per_op", "requested_bytes_per_op", "copies_per_op", "server_cpu_us_per_op", "sent_bytes_per_op",
+            "received_bytes_per_op", "memory_avg_mb", "client_memory_avg_mb", "context_switches_per_op",
+            "client_context_switches_per_op"]
+    if result["load"]["kind"] == "closed" and not result["load"]["think_ms"] + result["load"]["sleep_ms"]:
+        keys.append("roofline_ratio")
+    for key in keys:
         if not (result[key] or 0) > 0:
             yield f"{key} is {result[key]}"
     absent = [name for name, file in result["files"].items() if file is None]

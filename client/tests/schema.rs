@@ -5,11 +5,14 @@ mod results;
 use std::path::Path;
 
 use analyze::{
-    measure::result::{BytesBasis, Interval, PerOp, RunResult, ServerReading},
+    measure::result::{BytesBasis, Interval, PerOp, RunMeta, RunResult, ServerReading},
+    scenario::Compression,
     store::{Artifact, Store, StoreError, load_result},
 };
 use jsonschema::Validator;
-use results::{Costs, attached_without_counters, full, meta, no_rounds, requested_only, sample, zero_success};
+use results::{
+    Costs, at_a_rate, attached_without_counters, full, meta, no_rounds, requested_only, sample, zero_success,
+};
 use serde_json::{Value, json};
 
 fn schema() -> Value {
@@ -21,7 +24,8 @@ fn validator() -> Validator {
 }
 
 fn every_shape() -> Vec<RunResult> {
-    [full(), vec![requested_only(), zero_success(), attached_without_counters(), no_rounds()]].concat()
+    let others = [requested_only(), zero_success(), attached_without_counters(), no_rounds(), at_a_rate(9_000)];
+    [full(), others.to_vec()].concat()
 }
 
 #[test]
@@ -44,10 +48,15 @@ fn results_of_every_shape_are_valid() {
 #[test]
 fn no_key_may_be_missing_and_none_may_be_added() {
     let validator = validator();
-    let whole = serde_json::to_value(&full()[0]).unwrap();
+    let mut whole = serde_json::to_value(&full()[0]).unwrap();
+    let rate = serde_json::to_value(at_a_rate(9_000)).unwrap();
+    for key in ["payload_mix", "slow_calls", "rounds"] {
+        // There they hold what is null here.
+        whole[key] = rate[key].clone();
+    }
     let mut objects = Vec::new();
     object_paths(&whole, String::new(), &mut objects);
-    assert!(objects.len() > 20, "{objects:?}");
+    assert!(objects.len() > 30, "{objects:?}");
     for path in objects {
         // Maps by name: their keys are data.
         if path == "/environment/crates" || path.ends_with("/ops") {
@@ -117,7 +126,91 @@ fn figures_follow_from_the_rounds() {
     assert_eq!((triple.memory_peak_mb, triple.bytes_per_op_basis), (Some(24.0), Some(BytesBasis::Usable)));
     assert_eq!((figures.latency_min_ms, figures.latency_max_ms), (Some(1.001), Some(7.24)), "of all rounds together");
     assert_eq!((raw.figures.allocs_per_op, raw.spread.allocs_per_op), (Some(0.0), Some(0.0)));
+    assert_eq!((triple.slow_calls.service.over_1ms, triple.slow_calls.service.over_10ms), (18_120, 0));
+    assert_eq!((triple.slow_calls.response, triple.missed_requests), (None, None));
     assert_eq!(grpc.warnings, [""; 0]);
+}
+
+#[test]
+fn what_the_processes_used_is_per_op() {
+    let [triple, grpc, _] = &full()[..] else { panic!("three results") };
+    let figures = &triple.figures;
+    assert_eq!((figures.context_switches_per_op, figures.client_context_switches_per_op), (Some(0.25), Some(0.5)));
+    assert_eq!((figures.page_faults_per_op, figures.client_page_faults_per_op), (Some(0.125), Some(0.25)));
+    assert_eq!((figures.sent_bytes_per_op, figures.received_bytes_per_op), (Some(170.0), Some(165.0)));
+    assert_eq!((figures.memory_avg_mb, triple.memory_peak_mb), (Some(20.0), Some(24.0)));
+    assert_eq!((figures.client_memory_avg_mb, figures.client_memory_peak_mb), (Some(40.0), Some(44.0)));
+    assert_eq!((figures.syscalls_per_op, figures.client_syscalls_per_op), (Some(1.5), Some(2.0)));
+    assert_eq!((grpc.figures.syscalls_per_op, grpc.syscalls), (None, None), "none were counted");
+}
+
+#[test]
+fn cpu_time_is_the_kernels_where_the_server_does_not_tell() {
+    let costs = Costs { requests: 1_000, allocs: 4, requested: 979, usable: Some(1_024), cpu_us: 15 };
+    let mut sample = sample(1, 1_000, &costs);
+    assert_eq!(RunResult::derive(meta("triple", 1), &[sample.clone()]).figures.server_cpu_us_per_op, Some(15.0));
+    sample.server = None;
+    assert_eq!(RunResult::derive(meta("triple", 1), &[sample]).figures.server_cpu_us_per_op, Some(10.0));
+}
+
+#[test]
+fn at_a_rate_both_views_and_what_was_missed_are_told() {
+    let mut result = at_a_rate(9_000);
+    let figures = &result.figures;
+    assert_eq!((figures.latency_min_ms, figures.response_min_ms), (Some(1.001), Some(3.001)));
+    assert_eq!((figures.latency_max_ms, figures.response_max_ms), (Some(10.0), Some(12.0)));
+    assert_eq!(figures.response_avg_ms.map(|ms| (ms * 1e4).round()), Some(75_005.0));
+    assert_eq!(result.slow_calls.response.map(|over| over.over_1ms), Some(18_000));
+    assert_eq!(result.missed_requests, Some(2_000));
+    assert_eq!(
+        result.warnings,
+        [
+            "the rate was not reached: 10,000 calls/s asked for, 9,000 started: 2,000 calls of the schedule never started, \
+             because all 50 in flight waited. They have no response time, so that the response times flatter",
+            "calls started 2.0 ms late on average, with all 50 in flight waiting or the load generator busy: response times \
+             hold it, service times don't",
+        ]
+    );
+    result.set_roofline(Some(20_000.0));
+    assert_eq!(result.roofline_ratio, None, "the rate is that of the load");
+    let reached = at_a_rate(9_950);
+    assert_eq!((reached.warnings.len(), reached.missed_requests), (1, Some(100)), "{:?}", reached.warnings);
+}
+
+#[test]
+fn what_was_asked_for_and_is_not_so_is_a_warning() {
+    let warnings = |edit: &dyn Fn(&mut RunMeta)| {
+        let costs = Costs { requests: 1_000, allocs: 4, requested: 979, usable: Some(1_024), cpu_us: 10 };
+        let mut meta = meta("grpc", 1);
+        edit(&mut meta);
+        RunResult::derive(meta, &[sample(1, 1_000, &costs)]).warnings.join("\n")
+    };
+    let gzip = |meta: &mut RunMeta| {
+        let wire = meta.wire.as_mut().unwrap();
+        (wire.request_encoding, wire.response_encoding) = ("gzip".to_owned(), "gzip".to_owned());
+    };
+    let compress = |meta: &mut RunMeta, how| meta.case.compression = how;
+    assert_eq!(
+        warnings(&|meta| compress(meta, Compression::Default)),
+        "replies are not compressed, though the client offers gzip\n\
+         requests are not compressed, though --compression default asks for it"
+    );
+    assert_eq!(
+        warnings(&|meta| meta.case.accept_gzip = true),
+        "replies are not compressed, though the client offers gzip"
+    );
+    let applied = |how| {
+        warnings(&|meta| {
+            gzip(meta);
+            compress(meta, how);
+        })
+    };
+    assert_eq!(applied(Compression::Default), "");
+    assert!(applied(Compression::Best).contains("tonic compresses its replies at gzip's level 6"));
+    let overlap = warnings(&|meta| meta.environment.server_cpus = Some(vec![0, 1]));
+    assert_eq!(overlap, "server and load generator share CPU 1: each is measured with the other in its way");
+    let unknown = warnings(&|meta| meta.environment.server_cpus = None);
+    assert!(unknown.contains("it is not known which CPUs the server has"), "{unknown}");
 }
 
 #[test]
@@ -254,7 +347,10 @@ fn a_store_writes_what_the_schema_says_and_reads_it_back() {
         names.sort();
         names
     };
-    let stems = ["grpc", "raw", "triple"].map(|f| format!("{f}_128_protobuf_none_50_unary"));
+    let stems = ["grpc_128", "raw_128", "triple_128", "triple_128x80-1024x20"].map(|of| {
+        let rate = if of.contains('x') { "_q10000" } else { "" };
+        format!("{of}_protobuf_none_50_unary{rate}")
+    });
     assert_eq!(names("data/t"), stems.clone().map(|s| s + ".json"), "nothing half written is left");
     assert_eq!(names("profiles/t"), stems.map(|s| s + ".cpu.pb.gz"));
 }

@@ -61,6 +61,11 @@ impl Latency {
         self.above_range
     }
 
+    /// Calls that took longer than `ns`, which is rounded up to three digits as the recorded times are.
+    pub fn over(&self, ns: u64) -> u64 {
+        self.count() - self.histogram.count_between(0, ns)
+    }
+
     /// The least time that a share `q` of the calls did not exceed, in ns; to three digits, never beyond the exact
     /// minimum and maximum.
     pub fn quantile(&self, q: f64) -> Option<u64> {
@@ -148,6 +153,14 @@ mod tests {
         // √((n² - 1) / 12) for 1..=n.
         let stddev = latency.stddev().unwrap();
         assert!((stddev - 288_674.99).abs() < 0.01, "{stddev}");
+    }
+
+    #[test]
+    fn slow_calls_are_counted() {
+        let latency = of([1, 999_000, 1_000_000, 1_002_000, 10_000_000, 20_000_000, RANGE_NS, 2 * RANGE_NS]);
+        let over = [0, 1_000_000, 10_000_000, RANGE_NS, u64::MAX].map(|ns| latency.over(ns));
+        assert_eq!(over, [8, 5, 3, 1, 1]);
+        assert_eq!(Latency::default().over(1), 0);
     }
 
     #[test]

@@ -54,10 +54,20 @@ impl CpuSplit {
 /// # Errors
 /// What the system said.
 pub fn bound_cpus() -> io::Result<Vec<u32>> {
+    // To the system, 0 is whoever asks.
+    cpus_of(0)
+}
+
+/// The CPUs the main thread of a process may run on.
+///
+/// # Errors
+/// What the system said.
+pub fn cpus_of(pid: u32) -> io::Result<Vec<u32>> {
+    let pid = libc::pid_t::try_from(pid).map_err(|_| io::Error::from_raw_os_error(libc::ESRCH))?;
     // SAFETY: a cpu_set_t is plain bits, for which zero is a valid value.
     let mut set: libc::cpu_set_t = unsafe { mem::zeroed() };
     // SAFETY: the pointer is valid and the size is its own.
-    if unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) } != 0 {
+    if unsafe { libc::sched_getaffinity(pid, size_of::<libc::cpu_set_t>(), &mut set) } != 0 {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: the index is below CPU_SETSIZE.

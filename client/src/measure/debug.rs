@@ -1,6 +1,6 @@
 //! Reads a server's debug endpoints: ours, or a Go program's with `net/http/pprof` and `expvar`.
 
-use std::{collections::BTreeMap, fs, pin::pin, time::Duration};
+use std::{collections::BTreeMap, pin::pin, time::Duration};
 
 use bytes::Bytes;
 use http::{Request, StatusCode, Uri, header};
@@ -9,7 +9,10 @@ use hyper_util::rt::TokioIo;
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use tokio::{net::TcpStream, time::timeout};
 
-use super::result::{AllocCounters, OpCounts, ServerReading};
+use super::{
+    process::listens,
+    result::{AllocCounters, OpCounts, ServerReading},
+};
 
 /// Everything but recording a profile answers within this.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
@@ -146,14 +149,16 @@ impl DebugClient {
         version_and_settings(&stats)
     }
 
-    /// The server's process, where it is one of this machine: behind a forwarded port its id is another machine's.
-    pub(super) async fn local_pid(&self) -> Option<u32> {
-        let host = self.authority.rsplit_once(':')?.0;
+    /// The server's process, where it is one of this machine and network namespace: the one it says it is must hold the very
+    /// socket that listens here. Behind a forwarded port, in another container or of another user it is `None`: its id would
+    /// be another process's, or nobody can tell.
+    pub async fn local_pid(&self) -> Option<u32> {
+        let (host, port) = self.authority.rsplit_once(':')?;
         let loopback =
             host == "localhost" || host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().ok()?.is_loopback();
-        let vars = self.vars().await.ok()?;
-        let (pid, cmdline) = (vars.process?.pid?, vars.cmdline?);
-        (loopback && runs_as(pid, &cmdline)).then_some(pid)
+        let port = port.parse().ok()?;
+        let pid = self.vars().await.ok()?.process?.pid?;
+        (loopback && listens(pid, port)).then_some(pid)
     }
 
     pub(super) async fn vars(&self) -> Result<Vars, DebugError> {
@@ -244,12 +249,6 @@ fn version_and_settings(stats: &serde_json::Value) -> Option<(String, String)> {
     Some((jemalloc.get("version")?.as_str()?.to_owned(), settings.collect::<Vec<_>>().join(",")))
 }
 
-/// Whether a process of this machine was started so.
-fn runs_as(pid: u32, cmdline: &[String]) -> bool {
-    let told: Vec<u8> = cmdline.iter().flat_map(|arg| arg.bytes().chain([0])).collect();
-    fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|started| started == told)
-}
-
 impl Vars {
     pub(super) fn reading(self) -> ServerReading {
         let counters = self.counters.and_then(|counters| counters.serving).or_else(|| {
@@ -303,21 +302,23 @@ mod tests {
         assert_eq!((reading.ops, reading.cpu_ns), (None, None));
     }
 
+    /// Answers one request, and ends the connection with it.
+    async fn serve(listener: &tokio::net::TcpListener, vars: &str) {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let (mut socket, _) = listener.accept().await.expect("a connection");
+        let mut request = Vec::new();
+        while !request.ends_with(b"\r\n\r\n") {
+            request.push(socket.read_u8().await.expect("a request"));
+        }
+        socket.write_all(format!("HTTP/1.0 200 OK\r\n\r\n{vars}").as_bytes()).await.expect("an answer");
+    }
+
     #[tokio::test]
     async fn an_answer_that_ends_with_its_connection_is_read() {
-        use tokio::io::{AsyncReadExt, AsyncWriteExt};
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let addr = listener.local_addr().expect("an address");
         let debug = DebugClient::new(&format!("http://{addr}")).expect("a URL");
-        let serve = async {
-            let (mut socket, _) = listener.accept().await.expect("a connection");
-            let mut request = Vec::new();
-            while !request.ends_with(b"\r\n\r\n") {
-                request.push(socket.read_u8().await.expect("a request"));
-            }
-            socket.write_all(b"HTTP/1.0 200 OK\r\n\r\n{\"cmdline\":[\"old\"]}").await.expect("an answer");
-        };
-        let (cmdline, ()) = tokio::join!(debug.cmdline(), serve);
+        let (cmdline, ()) = tokio::join!(debug.cmdline(), serve(&listener, r#"{"cmdline":["old"]}"#));
         assert_eq!(cmdline.expect("an answer"), Some(vec!["old".to_owned()]));
     }
 
@@ -329,13 +330,20 @@ mod tests {
         assert_eq!((&*version, &*settings), ("5.3.1", "narenas:1,percpu_arena:disabled,prof_active:true"));
     }
 
-    #[test]
-    fn a_process_is_known_by_its_command_line() {
-        let mut cmdline: Vec<String> = std::env::args().collect();
-        assert!(runs_as(std::process::id(), &cmdline));
-        cmdline.push("other".to_owned());
-        assert!(!runs_as(std::process::id(), &cmdline));
-        assert!(!runs_as(u32::MAX, &cmdline));
+    #[tokio::test]
+    async fn a_process_is_known_by_the_socket_it_listens_on() {
+        let vars = |pid: u32| async move {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+            let addr = listener.local_addr().expect("an address");
+            let debug = DebugClient::new(&format!("http://{addr}")).expect("a URL");
+            let vars = format!(r#"{{"process":{{"pid":{pid}}}}}"#);
+            let (pid, ()) = tokio::join!(debug.local_pid(), serve(&listener, &vars));
+            pid
+        };
+        assert_eq!(vars(std::process::id()).await, Some(std::process::id()));
+        // One that is there but isn't the listener, and one that isn't there.
+        assert_eq!(vars(1).await, None);
+        assert_eq!(vars(u32::MAX).await, None);
     }
 
     #[test]

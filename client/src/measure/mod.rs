@@ -12,11 +12,11 @@ mod server;
 mod syscalls;
 
 pub use self::{
-    cpus::{CpuSplit, bind_to, bound_cpus, split_cpus},
+    cpus::{CpuSplit, bind_to, bound_cpus, cpus_of, split_cpus},
     debug::{DebugClient, DebugError},
     environment::{Build, describe_machine},
     own::own_reading,
-    passes::{AllocsPass, PassError, allocs_pass, cpu_pass, heap_pass},
+    passes::{AllocsPass, PassError, allocs_pass, cpu_pass, heap_pass, syscalls_pass},
     process::{ProcessWatch, looking_at},
     round::{Target, measure_round},
     server::{ServerError, ServerProcess, ServerReady, ServerStart},

@@ -10,13 +10,16 @@
 //! Looking costs the watched process nothing but the kernel's locks, and this one some 20 µs a look.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     future::Future,
     mem::MaybeUninit,
     time::{Duration, Instant},
 };
 
-use procfs::process::Process;
+use procfs::{
+    net::TcpState,
+    process::{FDInfo, FDTarget, Process},
+};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::result::{ContextSwitches, MemoryUse, PageFaults, ProcessUse};
@@ -95,7 +98,6 @@ impl ProcessWatch {
                 }
             },
             memory: self.memory.so_far(),
-            syscalls: None,
         }
     }
 }
@@ -111,6 +113,21 @@ pub async fn looking_at<T>(watches: &mut [&mut ProcessWatch], work: impl Future<
             _ = interval.tick() => watches.iter_mut().for_each(|watch| watch.look()),
         }
     }
+}
+
+/// Whether a process holds a TCP socket that listens on this port in our own network namespace. `false` also where we may
+/// not look at its open files.
+pub(super) fn listens(pid: u32, port: u16) -> bool {
+    let sockets = procfs::net::tcp().into_iter().chain(procfs::net::tcp6()).flatten();
+    let listening = sockets.filter(|socket| socket.state == TcpState::Listen && socket.local_address.port() == port);
+    let listening: HashSet<u64> = listening.map(|socket| socket.inode).collect();
+    let process = i32::try_from(pid).ok().and_then(|pid| Process::new(pid).ok());
+    let files = process.and_then(|process| process.fd().ok());
+    files.is_some_and(|mut files| {
+        files.any(
+            |file| matches!(file, Ok(FDInfo { target: FDTarget::Socket(inode), .. }) if listening.contains(&inode)),
+        )
+    })
 }
 
 /// Memory over time: between two looks it is taken to go in a straight line.

@@ -8,6 +8,9 @@
 
 mod derive;
 mod environment;
+mod figures;
+mod interval;
+mod load;
 mod process;
 mod sample;
 mod warnings;
@@ -16,11 +19,13 @@ use serde::{Deserialize, Serialize};
 
 pub use self::{
     environment::{Environment, ServerOrigin},
-    process::{ContextSwitches, MemoryUse, PageFaults, ProcessUse},
+    figures::Figures,
+    load::{LoadKind, LoadShape, Over, SlowCalls},
+    process::{ContextSwitches, MemoryUse, PageFaults, ProcessUse, SyscallCounts},
     sample::{AllocCounters, ClientReading, Interval, LatencySummary, OpCounts, Round, RunSample, ServerReading},
 };
 use crate::{
-    load::{Case, End, MessagesPerStream, Sharing, Wire},
+    load::{Case, MessagesPerStream, Wire},
     scenario::{PayloadPattern, Share},
 };
 
@@ -87,7 +92,8 @@ pub struct RunResult {
     pub bytes_per_op_basis: Option<BytesBasis>,
     /// The most memory the server held in a timed round, MiB.
     pub memory_peak_mb: Option<f64>,
-    /// `qps` ÷ the QPS of the bare TCP echo of the same run, scenario and CPUs: 1 = as fast as the machine goes.
+    /// `qps` ÷ the QPS of the bare TCP echo of the same run, scenario and CPUs: 1 = as fast as the machine goes. `None` where the
+    /// load decides the rate: at a rate, with think time, and where the handler sleeps.
     pub roofline_ratio: Option<f64>,
     /// How far the rounds lie apart, for each figure: (maximum − minimum) ÷ 2 ÷ median. 0.01 = ±1 %. `None` with fewer than
     /// two rounds.
@@ -98,6 +104,8 @@ pub struct RunResult {
     pub wire: Option<Wire>,
     /// Where and with what it was measured.
     pub environment: Environment,
+    /// System calls of a pass of its own, since counting them costs time. `None` when none were counted.
+    pub syscalls: Option<SyscallCounts>,
     /// Where the server's allocations come from. `None` when no exact allocation profile was taken.
     pub sites: Option<SiteTable>,
     /// The files that belong to this result.
@@ -134,75 +142,6 @@ impl RunResult {
     }
 }
 
-/// How calls are sent: in a closed loop, each when the one before is answered, or at a rate, whatever the server does.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LoadShape {
-    /// `closed` or `rate`.
-    pub kind: LoadKind,
-    /// Calls a second asked for. `None` in a closed loop.
-    pub qps: Option<f64>,
-    /// Calls in each round. `None` when a round lasts for a time.
-    pub requests: Option<u64>,
-    /// How long each call in flight waits after a reply, ms.
-    pub think_ms: f64,
-    /// Connections asked for.
-    pub connections: usize,
-    /// How calls share them.
-    pub sharing: Sharing,
-    /// How long the server's handler was told to wait before each reply, ms.
-    pub sleep_ms: f64,
-}
-
-/// Who decides when a call starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LoadKind {
-    /// The reply before it.
-    Closed,
-    /// The clock.
-    Rate,
-}
-
-impl From<&Case> for LoadShape {
-    fn from(case: &Case) -> Self {
-        let ms = |time: std::time::Duration| time.as_secs_f64() * 1e3;
-        Self {
-            kind: if case.window.rate.is_some() { LoadKind::Rate } else { LoadKind::Closed },
-            qps: case.window.rate,
-            requests: match case.window.end {
-                End::Requests(requests) => Some(requests),
-                End::After(_) => None,
-            },
-            think_ms: ms(case.window.think),
-            connections: case.connections,
-            sharing: case.sharing,
-            sleep_ms: ms(case.sleep),
-        }
-    }
-}
-
-/// How many calls of all rounds took longer than some times, in each view.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SlowCalls {
-    /// By service time: from sending to the reply.
-    pub service: Over,
-    /// By response time: from the moment the call was to start to its reply. `None` without a rate.
-    pub response: Option<Over>,
-}
-
-/// Calls that took longer.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Over {
-    /// Than 1 ms.
-    pub over_1ms: u64,
-    /// Than 10 ms.
-    pub over_10ms: u64,
-    /// Than 100 ms.
-    pub over_100ms: u64,
-    /// Than 1 s.
-    pub over_1s: u64,
-}
-
 /// What was to be measured, and where: the part of a [`RunResult`] that is known before the first round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunMeta {
@@ -224,93 +163,6 @@ pub struct RunMeta {
     pub environment: Environment,
     /// Warnings from before the first round.
     pub warnings: Vec<String>,
-}
-
-/// The figures that every round has and that are comparable over rounds and runs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Figures {
-    /// Replies within the timed window ÷ its length, 1/s.
-    pub qps: Option<f64>,
-    /// Service time (send to reply) of successful calls: the median, ms.
-    pub latency_p50_ms: Option<f64>,
-    /// 90th percentile, ms.
-    pub latency_p90_ms: Option<f64>,
-    /// 95th percentile, ms.
-    pub latency_p95_ms: Option<f64>,
-    /// 99th percentile, ms.
-    pub latency_p99_ms: Option<f64>,
-    /// 99.9th percentile, ms.
-    pub latency_p999_ms: Option<f64>,
-    /// The shortest, ms.
-    pub latency_min_ms: Option<f64>,
-    /// The longest, ms.
-    pub latency_max_ms: Option<f64>,
-    /// The mean, ms.
-    pub latency_avg_ms: Option<f64>,
-    /// The standard deviation, ms.
-    pub latency_stddev_ms: Option<f64>,
-    /// Response time (the moment a call was to start, to its reply) at a rate: the median, ms. `None` without a rate.
-    pub response_p50_ms: Option<f64>,
-    /// 90th percentile of the response time, ms.
-    pub response_p90_ms: Option<f64>,
-    /// 95th percentile of the response time, ms.
-    pub response_p95_ms: Option<f64>,
-    /// 99th percentile of the response time, ms.
-    pub response_p99_ms: Option<f64>,
-    /// 99.9th percentile of the response time, ms.
-    pub response_p999_ms: Option<f64>,
-    /// The shortest response time, ms.
-    pub response_min_ms: Option<f64>,
-    /// The longest response time, ms.
-    pub response_max_ms: Option<f64>,
-    /// The mean response time, ms.
-    pub response_avg_ms: Option<f64>,
-    /// The standard deviation of the response time, ms.
-    pub response_stddev_ms: Option<f64>,
-    /// Bytes the load generator wrote to its sockets, framing included, per op.
-    pub sent_bytes_per_op: Option<f64>,
-    /// Bytes the load generator read from its sockets, per op.
-    pub received_bytes_per_op: Option<f64>,
-    /// Bytes the server's serving threads got from the allocator, per op: see [`RunResult::bytes_per_op_basis`].
-    pub bytes_per_op: Option<f64>,
-    /// Bytes the serving threads asked the allocator for, per op.
-    pub requested_bytes_per_op: Option<f64>,
-    /// Calls of the serving threads that got memory (alloc, alloc_zeroed, realloc), per op.
-    pub allocs_per_op: Option<f64>,
-    /// Calls of the serving threads that gave memory back (dealloc, realloc), per op.
-    pub frees_per_op: Option<f64>,
-    /// `requested_bytes_per_op` ÷ payload: how often a large payload is copied into new memory.
-    pub copies_per_op: Option<f64>,
-    /// User and system time of the server process per op, µs.
-    pub server_cpu_us_per_op: Option<f64>,
-    /// User and system time of the load generator per op, µs.
-    pub client_cpu_us_per_op: Option<f64>,
-    /// Bytes the load generator asked its allocator for, per op.
-    pub client_bytes_per_op: Option<f64>,
-    /// Calls of the load generator that got memory, per op.
-    pub client_allocs_per_op: Option<f64>,
-    /// CPU time of the server process ÷ wall time, percent: 100 = one CPU busy all the time.
-    pub cpu_avg_percent: Option<f64>,
-    /// Resident memory of the server, averaged over the window, MiB.
-    pub memory_avg_mb: Option<f64>,
-    /// Resident memory of the load generator, averaged over the window, MiB.
-    pub client_memory_avg_mb: Option<f64>,
-    /// The most resident memory of the load generator, MiB.
-    pub client_memory_peak_mb: Option<f64>,
-    /// Context switches of the server's threads, wanted and forced, per op.
-    pub context_switches_per_op: Option<f64>,
-    /// Page faults of the server, minor and major, per op.
-    pub page_faults_per_op: Option<f64>,
-    /// System calls of the server, per op.
-    pub syscalls_per_op: Option<f64>,
-    /// Context switches of the load generator's threads per op.
-    pub client_context_switches_per_op: Option<f64>,
-    /// Page faults of the load generator per op.
-    pub client_page_faults_per_op: Option<f64>,
-    /// System calls of the load generator per op.
-    pub client_syscalls_per_op: Option<f64>,
-    /// CPU time of the load generator ÷ what its CPUs could give, percent: 100 = it can do no more.
-    pub client_cpu_utilisation_percent: Option<f64>,
 }
 
 /// What `bytes_per_op` counts.

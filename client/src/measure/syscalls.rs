@@ -55,6 +55,9 @@ pub enum SyscallsError {
         /// What the system said.
         source: io::Error,
     },
+    /// A counter can't be read.
+    #[error("reading the count of system calls: {0}")]
+    Read(io::Error),
     /// It would not be known which of its threads are counted once.
     #[error("process {pid} keeps starting threads: not all of them can be counted")]
     Restless {
@@ -86,9 +89,9 @@ impl SyscallCounter {
     /// The count so far.
     ///
     /// # Errors
-    /// What the system said.
-    pub fn read(&mut self) -> io::Result<u64> {
-        self.threads.iter_mut().map(Counter::read).sum()
+    /// [`SyscallsError::Read`].
+    pub fn read(&mut self) -> Result<u64, SyscallsError> {
+        self.threads.iter_mut().map(Counter::read).sum::<io::Result<_>>().map_err(SyscallsError::Read)
     }
 }
 

@@ -5,7 +5,8 @@ use serde_json::Value;
 use crate::measure::result::RunResult;
 
 /// Keys that are no single value; their place is the JSON.
-const NESTED: &[&str] = &["rounds", "wire", "environment", "sites", "files", "warnings"];
+const NESTED: &[&str] =
+    &["payload_mix", "slow_calls", "rounds", "wire", "syscalls", "environment", "sites", "files", "warnings"];
 
 /// Why results can't be written as CSV.
 #[derive(Debug, thiserror::Error)]

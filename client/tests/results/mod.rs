@@ -6,8 +6,8 @@ use std::{collections::BTreeMap, path::Path, time::Duration};
 use analyze::{
     load::{Case, ErrorCount, Latency, LoadSample, PeerSettings, Wire},
     measure::result::{
-        AllocCounters, ClientReading, Environment, Interval, OpCounts, Others, PerOp, RunMeta, RunResult, RunSample,
-        ServerOrigin, ServerReading, Site, SiteTable,
+        AllocCounters, ClientReading, ContextSwitches, Environment, Interval, MemoryUse, OpCounts, Others, PageFaults,
+        PerOp, ProcessUse, RunMeta, RunResult, RunSample, ServerOrigin, ServerReading, Site, SiteTable, SyscallCounts,
     },
 };
 
@@ -29,6 +29,7 @@ pub fn full() -> Vec<RunResult> {
     let mut grpc =
         derive("grpc", Costs { requests: 4_000, allocs: 38, requested: 23_094, usable: Some(23_712), cpu_us: 15 });
     triple.set_sites(sites(1_024.0, 4.0), None);
+    triple.set_syscalls(SyscallCounts { ops: 4_000, server: Some(6_000), client: Some(8_000) });
     grpc.set_sites(sites(23_712.0, 38.0), None);
     for result in [&mut triple, &mut grpc] {
         result.set_roofline(raw.figures.qps);
@@ -73,7 +74,7 @@ pub fn attached_without_counters() -> RunResult {
         let mut sample =
             sample(round, 4_000, &Costs { requests: 4_000, allocs: 0, requested: 0, usable: None, cpu_us: 0 });
         sample.server = None;
-        sample.server_rss_peak_bytes = None;
+        sample.server_process = None;
         sample.client.before.counters = None;
         sample
     });
@@ -145,8 +146,36 @@ pub fn sample(round: u32, requests: u64, costs: &Costs) -> RunSample {
         elapsed: Duration::from_millis(1_100),
         server: Some(Interval { before: server(0), after: server(requests) }),
         client: Interval { before: client(0), after: client(requests) },
-        server_rss_peak_bytes: Some(24 << 20),
+        server_process: Some(process(requests, 20 << 20)),
+        client_process: Some(process(requests * 2, 40 << 20)),
     }
+}
+
+/// A context switch in 4 requests, a page fault in 8, 10 µs each, and 4 MiB more at the peak than on average.
+fn process(requests: u64, avg_bytes: u64) -> ProcessUse {
+    ProcessUse {
+        cpu_ns: Some(requests * 10_000),
+        page_faults: Some(PageFaults { minor: requests / 8, major: 0 }),
+        context_switches: Some(ContextSwitches { voluntary: requests / 8, involuntary: requests / 8 }),
+        memory: Some(MemoryUse { avg_bytes, peak_bytes: avg_bytes + (4 << 20) }),
+    }
+}
+
+/// At 10,000 calls a second, of which a server managed so many; each waited 2 ms for its turn.
+pub fn at_a_rate(requests: u64) -> RunResult {
+    let costs = Costs { requests, allocs: 4, requested: 979, usable: Some(1_024), cpu_us: 10 };
+    let mut meta = meta("triple", 2);
+    meta.case.window.rate = Some(10_000.0);
+    meta.case.scenario.payload = "128B:80%+1KiB:20%".parse().expect("a mix");
+    let samples = [1, 2].map(|round| {
+        let mut sample = sample(round, requests, &costs);
+        sample.load.scheduled = Some(10_000);
+        let mut response = Latency::default();
+        (1..=requests).for_each(|i| response.record(3_000_000 + i * 1_000));
+        sample.load.response = Some(response);
+        sample
+    });
+    RunResult::derive(meta, &samples)
 }
 
 pub fn meta(framework: &str, rounds: u32) -> RunMeta {

@@ -1,12 +1,11 @@
 //! Raw rounds → figures. Everything here is arithmetic on what the rounds hold.
 
 use super::{
-    AllocCounters, BytesBasis, ClientReading, Figures, Files, Interval, LatencySummary, LoadShape, OpCounts, Over,
-    PerOp, Round, RunMeta, RunResult, RunSample, SCHEMA_VERSION, ServerReading, SiteTable, SlowCalls, warnings,
+    AllocCounters, BytesBasis, Figures, Files, Interval, LatencySummary, LoadKind, LoadShape, PerOp, ProcessUse, Round,
+    RunMeta, RunResult, RunSample, SCHEMA_VERSION, ServerReading, SiteTable, SlowCalls, SyscallCounts, warnings,
 };
 use crate::{load::Latency, stats};
 
-const NS_PER_MS: f64 = 1e6;
 const NS_PER_US: f64 = 1e3;
 const NS_PER_S: f64 = 1e9;
 const BYTES_PER_MIB: f64 = 1024.0 * 1024.0;
@@ -15,13 +14,20 @@ impl RunResult {
     /// Derives a run's result from its finished rounds. With none, or without a single success, what can't be said is `None`.
     pub fn derive(meta: RunMeta, samples: &[RunSample]) -> Self {
         let rounds: Vec<Round> = samples.iter().map(Round::from).collect();
-        let latency = merged_latency(samples);
-        let mut result = Self::from_rounds(meta, rounds, latency);
-        result.warnings.extend(warnings::of(&result));
+        let latency = merged(samples.iter().map(|sample| &sample.load.latency)).unwrap_or_default();
+        let response = merged(samples.iter().filter_map(|sample| sample.load.response.as_ref()));
+        let case = meta.case;
+        let mut result = Self::from_rounds(meta, rounds, latency, response);
+        result.warnings.extend(warnings::of(&result, &case));
         result
     }
 
-    fn from_rounds(meta: RunMeta, rounds: Vec<Round>, latency: LatencySummary) -> Self {
+    fn from_rounds(
+        meta: RunMeta,
+        rounds: Vec<Round>,
+        latency: LatencySummary,
+        response: Option<LatencySummary>,
+    ) -> Self {
         let (basis, case) = (bytes_basis(&rounds), meta.case);
         let context = Context {
             payload: case.scenario.payload.mean(),
@@ -53,26 +59,25 @@ impl RunResult {
             messages_per_stream: case.stream_length(),
             load: LoadShape::from(&case),
             timestamp: meta.started.to_string(),
-            figures: Figures::combine(&per_round, stats::median).with_latency(&latency),
+            figures: Figures::combine(&per_round, stats::median)
+                .with_latency(&latency)
+                .with_response(&response.unwrap_or_default()),
             success_rate: ratio(ok as f64 * 100.0, started as f64),
             total_requests: started,
             success_requests: ok,
             failure_requests: sum(|r| r.error),
             unfinished_requests: sum(|r| r.unfinished),
-            missed_requests: None,
+            missed_requests: rounds.iter().filter_map(Round::missed).reduce(|sum, missed| sum + missed),
             latency_above_range: latency.above_range,
-            slow_calls: SlowCalls { service: Over::default(), response: None },
+            slow_calls: SlowCalls { service: latency.over, response: response.map(|response| response.over) },
             bytes_per_op_basis: basis,
-            memory_peak_mb: rounds
-                .iter()
-                .filter_map(|r| r.server_rss_peak_bytes)
-                .max()
-                .map(|b| b as f64 / BYTES_PER_MIB),
+            memory_peak_mb: rounds.iter().filter_map(|r| Some(r.server_process?.memory?.peak_bytes)).max().map(mib),
             roofline_ratio: None,
             spread: Figures::combine(&per_round, spread),
             rounds,
             wire: meta.wire,
             environment: meta.environment,
+            syscalls: None,
             sites: None,
             files: Files::default(),
             warnings,
@@ -80,8 +85,18 @@ impl RunResult {
     }
 
     /// Sets [`RunResult::roofline_ratio`] from the QPS of the bare TCP echo in the same run and scenario. The echo's own is 1.
+    /// Where the load decides the rate, it is no property of the server, and the ratio stays unknown.
     pub fn set_roofline(&mut self, raw_qps: Option<f64>) {
-        self.roofline_ratio = self.figures.qps.zip(raw_qps).and_then(|(qps, raw)| ratio(qps, raw));
+        let free = self.load.kind == LoadKind::Closed && self.load.think_ms == 0.0 && self.load.sleep_ms == 0.0;
+        self.roofline_ratio = self.figures.qps.zip(raw_qps).filter(|_| free).and_then(|(qps, raw)| ratio(qps, raw));
+    }
+
+    /// Adds what the pass that counted system calls found.
+    pub fn set_syscalls(&mut self, syscalls: SyscallCounts) {
+        let per_op = |calls: Option<u64>| calls.and_then(|calls| ratio(calls as f64, syscalls.ops as f64));
+        self.figures.syscalls_per_op = per_op(syscalls.server);
+        self.figures.client_syscalls_per_op = per_op(syscalls.client);
+        self.syscalls = Some(syscalls);
     }
 
     /// Adds the allocation sites, and a warning where their sum isn't what the counters said of the same requests
@@ -106,11 +121,16 @@ impl Round {
         let per_op = |total: Option<u64>| total.zip(ops).and_then(|(total, ops)| ratio(total as f64, ops as f64));
         let server = self.server.as_ref().and_then(Interval::<ServerReading>::counters).unwrap_or_default();
         let client = self.client.counters().unwrap_or_default();
-        let server_cpu = self.server.as_ref().and_then(Interval::<ServerReading>::cpu_ns);
+        let [server_used, client_used] = [self.server_process, self.client_process].map(Option::unwrap_or_default);
+        let server_cpu = self.server.as_ref().and_then(Interval::<ServerReading>::cpu_ns).or(server_used.cpu_ns);
         let client_cpu = self.client.cpu_ns();
         let requested_bytes_per_op = per_op(server.requested_bytes);
+        let switches = |used: &ProcessUse| per_op(used.context_switches.map(|switches| switches.total()));
+        let faults = |used: &ProcessUse| per_op(used.page_faults.map(|faults| faults.total()));
         Figures {
             qps: ratio(self.ok_in_window as f64 * NS_PER_S, self.window_ns as f64),
+            sent_bytes_per_op: per_op(Some(self.sent_bytes)),
+            received_bytes_per_op: per_op(Some(self.received_bytes)),
             bytes_per_op: match context.basis {
                 Some(BytesBasis::Usable) => per_op(server.usable_bytes),
                 _ => requested_bytes_per_op,
@@ -127,9 +147,22 @@ impl Round {
             client_cpu_utilisation_percent: client_cpu
                 .zip(context.client_cpus)
                 .and_then(|(ns, cpus)| ratio(ns as f64 * 100.0, self.elapsed_ns as f64 * cpus as f64)),
+            memory_avg_mb: server_used.memory.map(|memory| mib(memory.avg_bytes)),
+            client_memory_avg_mb: client_used.memory.map(|memory| mib(memory.avg_bytes)),
+            client_memory_peak_mb: client_used.memory.map(|memory| mib(memory.peak_bytes)),
+            context_switches_per_op: switches(&server_used),
+            page_faults_per_op: faults(&server_used),
+            client_context_switches_per_op: switches(&client_used),
+            client_page_faults_per_op: faults(&client_used),
             ..Figures::default()
         }
         .with_latency(&self.latency)
+        .with_response(&self.response.unwrap_or_default())
+    }
+
+    /// Calls of the schedule that never started. `None` without a rate.
+    fn missed(&self) -> Option<u64> {
+        Some(self.scheduled?.saturating_sub(self.started))
     }
 
     /// Requests completed between the readings, by the server's own count; by the load generator's when the server has none.
@@ -143,144 +176,13 @@ impl Round {
     }
 }
 
-impl Figures {
-    /// Applies `how` to each figure over all rounds that have it.
-    fn combine(rounds: &[Self], how: impl Fn(&[f64]) -> Option<f64>) -> Self {
-        let over = |figure: fn(&Self) -> Option<f64>| how(&rounds.iter().filter_map(figure).collect::<Vec<_>>());
-        Self {
-            qps: over(|f| f.qps),
-            latency_p50_ms: over(|f| f.latency_p50_ms),
-            latency_p90_ms: over(|f| f.latency_p90_ms),
-            latency_p95_ms: over(|f| f.latency_p95_ms),
-            latency_p99_ms: over(|f| f.latency_p99_ms),
-            latency_p999_ms: over(|f| f.latency_p999_ms),
-            latency_min_ms: over(|f| f.latency_min_ms),
-            latency_max_ms: over(|f| f.latency_max_ms),
-            latency_avg_ms: over(|f| f.latency_avg_ms),
-            latency_stddev_ms: over(|f| f.latency_stddev_ms),
-            response_p50_ms: over(|f| f.response_p50_ms),
-            response_p90_ms: over(|f| f.response_p90_ms),
-            response_p95_ms: over(|f| f.response_p95_ms),
-            response_p99_ms: over(|f| f.response_p99_ms),
-            response_p999_ms: over(|f| f.response_p999_ms),
-            response_min_ms: over(|f| f.response_min_ms),
-            response_max_ms: over(|f| f.response_max_ms),
-            response_avg_ms: over(|f| f.response_avg_ms),
-            response_stddev_ms: over(|f| f.response_stddev_ms),
-            sent_bytes_per_op: over(|f| f.sent_bytes_per_op),
-            received_bytes_per_op: over(|f| f.received_bytes_per_op),
-            memory_avg_mb: over(|f| f.memory_avg_mb),
-            client_memory_avg_mb: over(|f| f.client_memory_avg_mb),
-            client_memory_peak_mb: over(|f| f.client_memory_peak_mb),
-            context_switches_per_op: over(|f| f.context_switches_per_op),
-            page_faults_per_op: over(|f| f.page_faults_per_op),
-            syscalls_per_op: over(|f| f.syscalls_per_op),
-            client_context_switches_per_op: over(|f| f.client_context_switches_per_op),
-            client_page_faults_per_op: over(|f| f.client_page_faults_per_op),
-            client_syscalls_per_op: over(|f| f.client_syscalls_per_op),
-            bytes_per_op: over(|f| f.bytes_per_op),
-            requested_bytes_per_op: over(|f| f.requested_bytes_per_op),
-            allocs_per_op: over(|f| f.allocs_per_op),
-            frees_per_op: over(|f| f.frees_per_op),
-            copies_per_op: over(|f| f.copies_per_op),
-            server_cpu_us_per_op: over(|f| f.server_cpu_us_per_op),
-            client_cpu_us_per_op: over(|f| f.client_cpu_us_per_op),
-            client_bytes_per_op: over(|f| f.client_bytes_per_op),
-            client_allocs_per_op: over(|f| f.client_allocs_per_op),
-            cpu_avg_percent: over(|f| f.cpu_avg_percent),
-            client_cpu_utilisation_percent: over(|f| f.client_cpu_utilisation_percent),
-        }
-    }
-
-    fn with_latency(self, latency: &LatencySummary) -> Self {
-        let ms = |ns: Option<u64>| ns.map(|ns| ns as f64 / NS_PER_MS);
-        Self {
-            latency_p50_ms: ms(latency.p50_ns),
-            latency_p90_ms: ms(latency.p90_ns),
-            latency_p95_ms: ms(latency.p95_ns),
-            latency_p99_ms: ms(latency.p99_ns),
-            latency_p999_ms: ms(latency.p999_ns),
-            latency_min_ms: ms(latency.min_ns),
-            latency_max_ms: ms(latency.max_ns),
-            latency_avg_ms: latency.mean_ns.map(|ns| ns / NS_PER_MS),
-            latency_stddev_ms: latency.stddev_ns.map(|ns| ns / NS_PER_MS),
-            ..self
-        }
-    }
-}
-
-impl AllocCounters {
-    /// Calls that handed out memory. What a runtime doesn't tell apart counts as none of that kind.
-    fn calls(&self) -> Option<u64> {
-        Some(self.allocs? + self.zeroed_allocs.unwrap_or(0) + self.reallocs.unwrap_or(0))
-    }
-
-    /// These totals spread over so many requests; requested bytes where usable ones are unknown. `None` without requests.
-    pub fn per_op(&self, ops: u64) -> Option<PerOp> {
-        let bytes = self.usable_bytes.or(self.requested_bytes)?;
-        Some(PerOp {
-            bytes_per_op: ratio(bytes as f64, ops as f64)?,
-            allocs_per_op: ratio(self.calls()? as f64, ops as f64)?,
-        })
-    }
-
-    /// What was added since `before`. A total that went down (the process was restarted) is `None`.
-    fn since(&self, before: &Self) -> Self {
-        let of = |total: fn(&Self) -> Option<u64>| increase(total(before), total(self));
-        Self {
-            allocs: of(|c| c.allocs),
-            zeroed_allocs: of(|c| c.zeroed_allocs),
-            reallocs: of(|c| c.reallocs),
-            frees: of(|c| c.frees),
-            requested_bytes: of(|c| c.requested_bytes),
-            usable_bytes: of(|c| c.usable_bytes),
-        }
-    }
-}
-
-impl Interval<ServerReading> {
-    /// What the serving threads allocated between the readings.
-    pub fn counters(&self) -> Option<AllocCounters> {
-        Some(self.after.counters?.since(&self.before.counters?))
-    }
-
-    /// Requests between the readings, all methods together. `None` without counts, or when they went down.
-    pub fn ops(&self) -> Option<OpCounts> {
-        let (before, after) = (self.before.ops.as_ref()?, self.after.ops.as_ref()?);
-        let mut sum = OpCounts::default();
-        for (method, now) in after {
-            let then = before.get(method).copied().unwrap_or_default();
-            sum.started += now.started.checked_sub(then.started)?;
-            sum.ok += now.ok.checked_sub(then.ok)?;
-            sum.error += now.error.checked_sub(then.error)?;
-        }
-        Some(sum)
-    }
-
-    /// CPU time between the readings, ns.
-    pub fn cpu_ns(&self) -> Option<u64> {
-        increase(self.before.cpu_ns, self.after.cpu_ns)
-    }
-}
-
-impl Interval<ClientReading> {
-    /// What the load generator allocated between the readings.
-    pub fn counters(&self) -> Option<AllocCounters> {
-        Some(self.after.counters?.since(&self.before.counters?))
-    }
-
-    /// CPU time between the readings, ns.
-    pub fn cpu_ns(&self) -> Option<u64> {
-        increase(self.before.cpu_ns, self.after.cpu_ns)
-    }
-}
-
-fn merged_latency(samples: &[RunSample]) -> LatencySummary {
-    let mut merged = Latency::default();
-    for sample in samples {
-        merged.merge(&sample.load.latency);
-    }
-    LatencySummary::from(&merged)
+/// `None` when there is nothing to merge.
+fn merged<'a>(latencies: impl Iterator<Item = &'a Latency>) -> Option<LatencySummary> {
+    let merged = latencies.cloned().reduce(|mut merged, latency| {
+        merged.merge(&latency);
+        merged
+    });
+    merged.as_ref().map(LatencySummary::from)
 }
 
 /// Usable only when every round that counted bytes at all has it, so that rounds are never a mix.
@@ -306,11 +208,11 @@ fn spread(values: &[f64]) -> Option<f64> {
     }
 }
 
-fn increase(before: Option<u64>, after: Option<u64>) -> Option<u64> {
-    after?.checked_sub(before?)
+fn mib(bytes: u64) -> f64 {
+    bytes as f64 / BYTES_PER_MIB
 }
 
 /// `None` for a denominator of zero.
-fn ratio(numerator: f64, denominator: f64) -> Option<f64> {
+pub(super) fn ratio(numerator: f64, denominator: f64) -> Option<f64> {
     (denominator > 0.0).then(|| numerator / denominator)
 }

@@ -13,8 +13,6 @@ pub struct ProcessUse {
     pub context_switches: Option<ContextSwitches>,
     /// Resident memory.
     pub memory: Option<MemoryUse>,
-    /// Calls into the kernel. `None` also where they were not counted, since counting costs time.
-    pub syscalls: Option<u64>,
 }
 
 /// Page faults by what they cost.
@@ -42,6 +40,17 @@ pub struct MemoryUse {
     pub avg_bytes: u64,
     /// The most that was seen, bytes.
     pub peak_bytes: u64,
+}
+
+/// System calls from the first call to the last reply of a load of their own. What may not be counted is `None`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SyscallCounts {
+    /// Requests completed meanwhile, by the server's count, else the load generator's.
+    pub ops: u64,
+    /// Those of the server.
+    pub server: Option<u64>,
+    /// Those of the load generator.
+    pub client: Option<u64>,
 }
 
 impl PageFaults {

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
+use super::{Over, ProcessUse};
 use crate::load::{ErrorCount, Latency, LoadSample};
 
 /// One timed round as it was measured. Latencies are still a histogram, so that rounds can be merged.
@@ -19,8 +20,11 @@ pub struct RunSample {
     pub server: Option<Interval<ServerReading>>,
     /// The load generator's own counters around the load.
     pub client: Interval<ClientReading>,
-    /// The most resident memory the server was seen with, bytes.
-    pub server_rss_peak_bytes: Option<u64>,
+    /// What the kernel says the server used from the first call to the last reply. `None` when its process isn't known, or not
+    /// one of this machine.
+    pub server_process: Option<ProcessUse>,
+    /// What the kernel says the load generator used.
+    pub client_process: Option<ProcessUse>,
 }
 
 /// A reading before and one after. Nothing was in flight at either, so the difference belongs to the load between them.
@@ -103,19 +107,30 @@ pub struct Round {
     pub unfinished: u64,
     /// Those of `ok` whose reply came within the window.
     pub ok_in_window: u64,
-    /// Service times of the calls in `ok`.
+    /// Calls that were to start within the window. `None` without a rate.
+    pub scheduled: Option<u64>,
+    /// Service times of the calls in `ok`: from sending to the reply.
     pub latency: LatencySummary,
+    /// Response times of the calls in `ok`: from the moment a call was to start to its reply. `None` without a rate.
+    pub response: Option<LatencySummary>,
+    /// Bytes written to the sockets from the first call to the last reply, framing included.
+    pub sent_bytes: u64,
+    /// Bytes read from them.
+    pub received_bytes: u64,
     /// What the failed calls said, by message.
     pub errors: Vec<ErrorCount>,
     /// The server's counters around the load.
     pub server: Option<Interval<ServerReading>>,
     /// The load generator's counters around the load.
     pub client: Interval<ClientReading>,
-    /// The most resident memory the server was seen with, bytes.
-    pub server_rss_peak_bytes: Option<u64>,
+    /// What the kernel says the server used from the first call to the last reply. `None` when its process isn't known, or not
+    /// one of this machine.
+    pub server_process: Option<ProcessUse>,
+    /// What the kernel says the load generator used.
+    pub client_process: Option<ProcessUse>,
 }
 
-/// A latency histogram in a few numbers, all in ns. All are `None` when nothing was recorded.
+/// A latency histogram in a few numbers, all in ns. The times are `None` when nothing was recorded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatencySummary {
     /// Calls recorded.
@@ -140,6 +155,8 @@ pub struct LatencySummary {
     pub mean_ns: Option<f64>,
     /// The standard deviation.
     pub stddev_ns: Option<f64>,
+    /// How many took long.
+    pub over: Over,
 }
 
 impl From<&RunSample> for Round {
@@ -154,11 +171,16 @@ impl From<&RunSample> for Round {
             error: load.error,
             unfinished: load.unfinished,
             ok_in_window: load.ok_in_window,
+            scheduled: load.scheduled,
             latency: LatencySummary::from(&load.latency),
+            response: load.response.as_ref().map(LatencySummary::from),
+            sent_bytes: load.sent_bytes,
+            received_bytes: load.received_bytes,
             errors: load.errors.clone(),
             server: sample.server.clone(),
             client: sample.client.clone(),
-            server_rss_peak_bytes: sample.server_rss_peak_bytes,
+            server_process: sample.server_process,
+            client_process: sample.client_process,
         }
     }
 }
@@ -177,6 +199,7 @@ impl From<&Latency> for LatencySummary {
             max_ns: latency.max(),
             mean_ns: latency.mean(),
             stddev_ns: latency.stddev(),
+            over: Over::from(latency),
         }
     }
 }

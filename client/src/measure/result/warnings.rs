@@ -1,18 +1,37 @@
 //! What a result must tell its reader about itself.
 
-use super::{BytesBasis, Figures, Interval, PerOp, Round, RunResult, ServerReading, SiteTable};
+use std::net::SocketAddr;
+
+use super::{
+    BytesBasis, Figures, Interval, LoadKind, PerOp, Round, RunResult, ServerOrigin, ServerReading, SiteTable,
+    derive::ratio,
+};
+use crate::{
+    load::Case,
+    scenario::{Compression, Framework},
+    units::thousands,
+};
 
 /// From here on, percent of its CPUs, the load generator may be what limits the rate. Threads that are ready can't all run in
 /// the gaps that are left.
 const CLIENT_SATURATED_PERCENT: f64 = 95.0;
+/// The encoding that is none.
+const IDENTITY: &str = "identity";
 /// Rounds that lie further apart than this, ± of the median, don't support a comparison of rates.
 const QPS_SPREAD_LIMIT: f64 = 0.10;
+/// A load that starts fewer calls than this share of the rate asked for has not reached it.
+const RATE_REACHED: f64 = 0.99;
+/// From here on, ms on average, calls that start later than they should are worth a word. The runtime's clock ticks once a
+/// millisecond.
+const LATE_START_MS: f64 = 1.0;
 /// The exact profile is taken in a pass of its own; up to this share it may differ from the timed rounds.
 const SITES_TOLERANCE: f64 = 0.01;
 
 /// The warnings that follow from a result's own rounds and figures.
-pub(super) fn of(result: &RunResult) -> Vec<String> {
+pub(super) fn of(result: &RunResult, case: &Case) -> Vec<String> {
     let mut warnings = Vec::new();
+    rate(result, &mut warnings);
+    compression(result, case, &mut warnings);
     ledger(result, &mut warnings);
     failures(result, &mut warnings);
     counters(result, &mut warnings);
@@ -43,6 +62,55 @@ pub(super) fn of_sites(figures: &Figures, sites: &SiteTable, counted: Option<Per
     against(counted, "the counters of the same requests say")
         .chain(against(rounds, "the timed rounds, which are other requests, had"))
         .collect()
+}
+
+/// At a rate, what the load generator could not do of it.
+fn rate(result: &RunResult, warnings: &mut Vec<String>) {
+    let Some(asked) = result.load.qps.filter(|_| result.load.kind == LoadKind::Rate) else { return };
+    let seconds = result.rounds.iter().map(|round| round.window_ns as f64 / 1e9).sum();
+    if let Some(started) = ratio(result.total_requests as f64, seconds)
+        && started < asked * RATE_REACHED
+    {
+        let missed = match result.missed_requests {
+            Some(missed) if missed > 0 => format!(
+                ": {} calls of the schedule never started, because all {} in flight waited. They have no response time, so that \
+                 the response times flatter",
+                thousands(missed),
+                result.concurrency
+            ),
+            _ => String::new(),
+        };
+        let (asked, started) = (thousands(asked.round() as u64), thousands(started.round() as u64));
+        warnings.push(format!("the rate was not reached: {asked} calls/s asked for, {started} started{missed}"));
+    }
+    let late =
+        result.figures.response_avg_ms.zip(result.figures.latency_avg_ms).map(|(response, service)| response - service);
+    if let Some(late) = late.filter(|late| *late > LATE_START_MS) {
+        warnings.push(format!(
+            "calls started {late:.1} ms late on average, with all {} in flight waiting or the load generator busy: response times \
+             hold it, service times don't",
+            result.concurrency
+        ));
+    }
+}
+
+/// What was asked for of compression and is not so.
+fn compression(result: &RunResult, case: &Case, warnings: &mut Vec<String>) {
+    let Some(wire) = result.wire.as_ref().filter(|wire| wire.content_type.is_some()) else { return };
+    let asked = case.compression != Compression::None || case.accept_gzip;
+    if asked && wire.response_encoding == IDENTITY {
+        warnings.push("replies are not compressed, though the client offers gzip".to_owned());
+    }
+    if case.compression != Compression::None && wire.request_encoding == IDENTITY {
+        warnings.push(format!("requests are not compressed, though --compression {} asks for it", case.compression));
+    }
+    let tonic = result.framework == Framework::Grpc.name() && result.environment.server == ServerOrigin::Started;
+    if tonic && matches!(case.compression, Compression::Fastest | Compression::Best) {
+        warnings.push(format!(
+            "--compression {} is that of requests: tonic compresses its replies at gzip's level 6, whatever is asked for",
+            case.compression
+        ));
+    }
 }
 
 fn ledger(result: &RunResult, warnings: &mut Vec<String>) {
@@ -104,6 +172,7 @@ fn counters(result: &RunResult, warnings: &mut Vec<String>) {
 }
 
 fn disturbances(result: &RunResult, warnings: &mut Vec<String>) {
+    cpus(result, warnings);
     if let Some(busy) = result.figures.client_cpu_utilisation_percent.filter(|busy| *busy > CLIENT_SATURATED_PERCENT) {
         warnings.push(format!(
             "the load generator's CPUs were {busy:.0} % busy: it may be what limits QPS and lengthens latency, not the server"
@@ -112,6 +181,32 @@ fn disturbances(result: &RunResult, warnings: &mut Vec<String>) {
     if let Some(spread) = result.spread.qps.filter(|spread| *spread > QPS_SPREAD_LIMIT) {
         warnings.push(format!("QPS varies by ±{:.0} % over the rounds: too much to compare rates by", spread * 100.0));
     }
+}
+
+/// Whether both sides are in each other's way. The roofline's server has the CPUs of those it is compared with.
+fn cpus(result: &RunResult, warnings: &mut Vec<String>) {
+    let environment = &result.environment;
+    match (&environment.server_cpus, &environment.client_cpus) {
+        _ if result.framework == Framework::Raw.name() => {}
+        (Some(server), Some(client)) => {
+            let shared: Vec<String> = server.iter().filter(|cpu| client.contains(cpu)).map(u32::to_string).collect();
+            if !shared.is_empty() {
+                let shared = shared.join(", ");
+                warnings.push(format!(
+                    "server and load generator share CPU {shared}: each is measured with the other in its way"
+                ));
+            }
+        }
+        (None, _) if is_loopback(environment.server_address.as_deref()) => {
+            warnings
+                .push("it is not known which CPUs the server has: it may share those of the load generator".to_owned());
+        }
+        _ => {}
+    }
+}
+
+fn is_loopback(addr: Option<&str>) -> bool {
+    addr.and_then(|addr| addr.parse::<SocketAddr>().ok()).is_some_and(|addr| addr.ip().is_loopback())
 }
 
 fn most_frequent_error(rounds: &[Round]) -> Option<&str> {

@@ -5,9 +5,10 @@ use std::{net::SocketAddr, time::Duration};
 use analyze::{
     load::{Case, Driver, End, Live, LoadError, Wire},
     measure::{
-        self, AllocsPass, Build, CpuSplit, DebugClient, ServerProcess, Target, allocs_pass, cpu_pass, describe_machine,
-        heap_pass, measure_round,
+        self, AllocsPass, Build, CpuSplit, DebugClient, PassError, ServerProcess, Target, allocs_pass, cpu_pass,
+        describe_machine, heap_pass, measure_round,
         result::{RunMeta, RunResult, RunSample, ServerOrigin},
+        syscalls_pass,
     },
     profile::{self, Flame, Profile},
     scenario::{Framework, Scenario},
@@ -21,6 +22,11 @@ use crate::{
     plan::{Origin, Plan, Subject, UsageError},
     progress::Progress,
 };
+
+/// How long system calls are counted.
+const SYSCALLS_WINDOW: Duration = Duration::from_secs(1);
+/// With its warm-up.
+pub(super) const SYSCALLS_PASS: Duration = Duration::from_millis(1500);
 
 /// Lines in the table of allocating sites.
 const SITES: usize = 10;
@@ -88,11 +94,19 @@ impl Cell {
         };
         let mut meta = describe(subject, case, bench, addr, server.as_ref(), debug.as_ref()).await;
         meta.environment.server_cmdline = cmdline;
+        let pid = match (&server, &debug) {
+            (Some(server), _) => Some(server.ready().pid),
+            (None, Some(debug)) => debug.local_pid().await,
+            (None, None) => None,
+        };
+        if meta.environment.server_cpus.is_none() {
+            meta.environment.server_cpus = pid.and_then(|pid| measure::cpus_of(pid).ok());
+        }
         let (target, failure) = match driver.preflight().await {
             Ok(wire) => {
                 meta.warnings.extend(queueing(&wire, case.scenario));
                 meta.wire = Some(wire);
-                (Some(Target { driver, debug }), None)
+                (Some(Target { driver, debug, pid }), None)
             }
             Err(error) => (None, Some(error.to_string())),
         };
@@ -148,6 +162,18 @@ impl Cell {
         }
         store.save(&self.result)?;
         Ok(())
+    }
+
+    /// Counts system calls, where the kernel lets us: `analyze doctor` says whether it does. Nothing else depends on it.
+    pub(super) async fn count_syscalls(&mut self, progress: &mut Progress) {
+        let (Some(target), None) = (&mut self.target, &self.failure) else { return };
+        let what = format!("{} {} system calls", self.case.scenario, self.subject.framework);
+        let window = self.case.window.with_length(SYSCALLS_WINDOW);
+        match progress.during(&what, SYSCALLS_PASS, None, syscalls_pass(target, &window)).await {
+            Ok(counts) => self.result.set_syscalls(counts),
+            Err(PassError::Syscalls(_)) => {}
+            Err(error) => self.warn(format!("system calls were not counted: {error}")),
+        }
     }
 
     /// Closes the connections and stops the server of the timed rounds, if it was started for them.
@@ -355,11 +381,6 @@ async fn describe(
     {
         environment.allocator = Some(format!("jemalloc {version}"));
         environment.allocator_settings = Some(settings);
-    }
-    let same_machine = server.is_some() || addr.ip().is_loopback();
-    if subject.framework != Framework::Raw && same_machine && bench.split.is_none() {
-        meta.warnings
-            .push("server and load generator share their CPUs: each is measured with the other in its way".to_owned());
     }
     meta
 }

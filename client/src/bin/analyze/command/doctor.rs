@@ -2,7 +2,7 @@
 
 use std::{fs, process::Command, process::ExitCode};
 
-use analyze::measure::bound_cpus;
+use analyze::measure::{SyscallCounter, SyscallsError, bound_cpus};
 
 use crate::terminal;
 
@@ -44,6 +44,7 @@ fn findings() -> Vec<Finding> {
         swap(&read("/proc/swaps")),
         huge_pages(&read("/sys/kernel/mm/transparent_hugepage/enabled")),
         perf(&read("/proc/sys/kernel/perf_event_paranoid")),
+        syscalls(SyscallCounter::open(std::process::id()).map(drop)),
         debug_build(),
     ];
     let toolchains = [
@@ -197,6 +198,18 @@ fn perf(paranoid: &str) -> Option<Finding> {
     }
 }
 
+fn syscalls(counted: Result<(), SyscallsError>) -> Option<Finding> {
+    match counted {
+        Ok(()) => finding(Grade::Good, "system calls", "can be counted", ""),
+        Err(error) => finding(
+            Grade::Note,
+            "system calls",
+            error.to_string(),
+            "syscalls/op stay unknown; CAP_PERFMON lets us count",
+        ),
+    }
+}
+
 fn debug_build() -> Option<Finding> {
     if cfg!(debug_assertions) {
         finding(Grade::Bad, "build", "debug", "its servers are many times slower: cargo run --release")
@@ -238,6 +251,8 @@ mod tests {
         assert_eq!(grade(huge_pages("[always] madvise never")), Some(Grade::Note));
         assert_eq!(grade(huge_pages("always [madvise] never")), Some(Grade::Good));
         assert_eq!(grade(perf("3")), Some(Grade::Note));
+        let refused = SyscallsError::Tracepoint(std::io::ErrorKind::PermissionDenied.into());
+        assert_eq!(grade(syscalls(Err(refused))), Some(Grade::Note));
     }
 
     #[test]

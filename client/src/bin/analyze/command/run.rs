@@ -17,7 +17,7 @@ use anyhow::Context;
 use tokio::sync::watch;
 
 use super::{
-    cell::{Bench, Cell, pass_length, round_length},
+    cell::{Bench, Cell, SYSCALLS_PASS, pass_length, round_length},
     signals::{INTERRUPTED, stop_on_signal},
 };
 use crate::{
@@ -109,6 +109,9 @@ async fn measure_case(
         }
     }
     for cell in cells.iter_mut() {
+        if unless_stopped(bench.stop, cell.count_syscalls(progress)).await.is_none() {
+            return Ok(());
+        }
         cell.stop_server().await;
     }
     // The figures are whole now; whatever becomes of the profiles, they are on the disk.
@@ -161,7 +164,7 @@ fn planned(plan: &Plan) -> Duration {
     let cells = plan.subjects.len() as u32;
     let profiled = plan.subjects.iter().filter(|subject| subject.profiled).count() as u32;
     let case = |case: &Case| {
-        let rounds = (plan.warmup + round_length(case)) * plan.rounds * cells;
+        let rounds = ((plan.warmup + round_length(case)) * plan.rounds + SYSCALLS_PASS) * cells;
         rounds + (pass_length(case) * 2 + OVERHEAD) * profiled
     };
     plan.cases.iter().map(case).sum()
@@ -227,7 +230,8 @@ mod tests {
         };
         let client = Interval { before: ClientReading::default(), after: ClientReading::default() };
         let elapsed = load.window;
-        let sample = RunSample { round: 1, load, elapsed, server: None, client, server_rss_peak_bytes: None };
+        let sample =
+            RunSample { round: 1, load, elapsed, server: None, client, server_process: None, client_process: None };
         RunResult::derive(meta, &[sample])
     }
 
