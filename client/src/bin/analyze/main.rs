@@ -5,6 +5,7 @@ mod command;
 mod plan;
 mod progress;
 mod terminal;
+mod values;
 
 use std::process::ExitCode;
 
@@ -15,7 +16,7 @@ use cli::Chosen;
 #[global_allocator]
 static ALLOC: CountingAlloc<Jemalloc> = CountingAlloc::jemalloc();
 
-// For `analyze serve`, as echo-server has it; every other command switches the profiler off.
+// For `analyze serve`, as echo-server has it, and for --client-debug; everything else switches the profiler off.
 debug_pprof::jemalloc_conf!(c"prof:true,prof_active:true,lg_prof_sample:19,prof_accum:true,prof_unbias:false");
 
 fn main() -> ExitCode {
@@ -24,8 +25,10 @@ fn main() -> ExitCode {
         Ok(chosen) => chosen,
         Err(code) => return code,
     };
-    debug_pprof::set_heap_profiling(false);
-    debug_pprof::set_sample_rate(0);
+    if !chosen.is_looked_at() {
+        debug_pprof::set_heap_profiling(false);
+        debug_pprof::set_sample_rate(0);
+    }
     match command::execute(chosen) {
         Ok(code) => code,
         Err(error) => {

@@ -67,6 +67,11 @@ impl Progress {
         self.bar.set_message(format!("{what}{rate}, {left} left"));
     }
 
+    /// Leaves out what was planned to take so long.
+    pub(crate) fn skip(&mut self, length: Duration) {
+        self.done += length;
+    }
+
     /// Says something that stays on the screen.
     pub(crate) fn say(&self, text: &str) {
         self.bar.suspend(|| terminal::say(text));

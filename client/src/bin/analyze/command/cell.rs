@@ -1,32 +1,32 @@
-//! One server in one scenario: connected, measured round by round, profiled, saved.
+//! One cell: a server connected, measured round by round, profiled, saved.
 
 use std::{net::SocketAddr, time::Duration};
 
 use analyze::{
-    load::{Case, Driver, End, Live, LoadError, Wire},
+    load::{Driver, End, Live, Wire},
     measure::{
-        self, AllocsPass, Build, CpuSplit, DebugClient, PassError, ServerProcess, Target, allocs_pass, cpu_pass,
+        self, AllocsPass, Build, DebugClient, PassError, ServerProcess, Target, allocs_pass, cpu_pass,
         describe_machine, heap_pass, measure_round,
         result::{RunMeta, RunResult, RunSample, ServerOrigin},
         syscalls_pass,
     },
     profile::{self, Flame, Profile},
-    scenario::{Framework, Scenario},
+    scenario::{Compression, Framework, Scenario},
     store::{Artifact, Store},
 };
 use anyhow::Context;
-use tokio::sync::watch;
 
-use super::servers::{self, HeapProfiler};
+use super::{
+    run::Bench,
+    servers::{self, HeapProfiler},
+};
 use crate::{
-    plan::{Origin, Plan, Subject, UsageError},
+    plan::{HEAP_PASS, Origin, SYSCALLS_PASS, Subject},
     progress::Progress,
 };
 
 /// How long system calls are counted.
 const SYSCALLS_WINDOW: Duration = Duration::from_secs(1);
-/// With its warm-up.
-pub(super) const SYSCALLS_PASS: Duration = Duration::from_millis(1500);
 
 /// Lines in the table of allocating sites.
 const SITES: usize = 10;
@@ -38,81 +38,76 @@ const BUILD: Build = Build {
     crates: env!("BUILD_CRATES"),
 };
 
-/// What a cell is measured with.
-#[derive(Clone, Copy)]
-pub(super) struct Bench<'a> {
-    pub(super) plan: &'a Plan,
-    pub(super) store: &'a Store,
-    pub(super) split: Option<&'a CpuSplit>,
-    pub(super) stop: &'a watch::Receiver<bool>,
-}
-
 pub(super) struct Cell {
     subject: Subject,
-    case: Case,
+    /// Which cell of how many, before its name; empty where that is of no use.
+    at: String,
     server: Option<ServerProcess>,
-    /// `None` when the preflight failed: there is nothing to measure.
+    /// `None` when the preparation failed: there is nothing to measure.
     target: Option<Target>,
     meta: RunMeta,
     samples: Vec<RunSample>,
     pub(super) result: RunResult,
     /// Why the measurement of this cell failed.
-    pub(super) failure: Option<String>,
+    failure: Option<String>,
+    /// Whether somebody was told of it.
+    failure_is_known: bool,
+}
+
+/// A server that a cell talks to.
+struct Server {
+    process: Option<ServerProcess>,
+    addr: SocketAddr,
+    debug: Option<DebugClient>,
+}
+
+impl Server {
+    /// Starts it, or takes the one that runs already.
+    async fn of(subject: &Subject, profiler: HeapProfiler, bench: Bench<'_>) -> anyhow::Result<Self> {
+        match &subject.origin {
+            Origin::Attach { addr, debug, .. } => Ok(Self { process: None, addr: *addr, debug: debug.clone() }),
+            Origin::Start => {
+                let log = bench.store.path(Artifact::ServerLog, &subject.file_stem(&bench.plan.label));
+                let process = servers::start(subject, profiler, &bench.plan.placement, log).await?;
+                let (addr, debug) = (process.ready().addr, servers::debug_client(&process)?);
+                Ok(Self { process: Some(process), addr, debug })
+            }
+        }
+    }
 }
 
 impl Cell {
-    /// Starts or attaches to the server, connects, and makes the preflight calls.
-    ///
-    /// A server or debug endpoints that can't be reached are an error: a usage error when their address was given. A server that answers wrongly
-    /// is a cell with a failure.
-    pub(super) async fn prepare(subject: &Subject, case: Case, bench: Bench<'_>) -> anyhow::Result<Self> {
-        let Bench { plan, store, split, .. } = bench;
-        let framework = subject.framework;
-        let stem = stem(plan, framework, case);
-        let (server, addr, debug) = match &subject.origin {
-            Origin::Attach { addr, debug } => (None, *addr, debug.clone()),
-            Origin::Start => {
-                let log = store.path(Artifact::ServerLog, &stem);
-                let server = servers::start(framework, HeapProfiler::Off, split, log).await?;
-                let (addr, debug) = (server.ready().addr, servers::debug_client(&server)?);
-                (Some(server), addr, debug)
-            }
-        };
-        let mut driver = match Driver::connect(plan.load(framework, addr, case)).await {
-            Ok(driver) => driver,
-            Err(error @ (LoadError::Connect { .. } | LoadError::ConnectTimeout { .. })) if server.is_none() => {
-                return Err(UsageError(format!("--addr {framework}={addr}: {error}")).into());
-            }
-            Err(error) => return Err(error.into()),
-        };
-        let cmdline = match &debug {
-            None => None,
-            Some(debug) => debug.cmdline().await.map_err(|error| match server {
-                None => UsageError(format!("--debug {framework}: {error}")).into(),
-                Some(_) => anyhow::Error::from(error),
-            })?,
-        };
-        let mut meta = describe(subject, case, bench, addr, server.as_ref(), debug.as_ref()).await;
-        meta.environment.server_cmdline = cmdline;
-        let pid = match (&server, &debug) {
-            (Some(server), _) => Some(server.ready().pid),
-            (None, Some(debug)) => debug.local_pid().await,
-            (None, None) => None,
-        };
-        if meta.environment.server_cpus.is_none() {
-            meta.environment.server_cpus = pid.and_then(|pid| measure::cpus_of(pid).ok());
-        }
-        let (target, failure) = match driver.preflight().await {
-            Ok(wire) => {
-                meta.warnings.extend(queueing(&wire, case.scenario));
-                meta.wire = Some(wire);
-                (Some(Target { driver, debug, pid }), None)
-            }
-            Err(error) => (None, Some(error.to_string())),
+    /// Starts or attaches to the server, connects, and makes the preflight calls. Where any of this fails, the cell has a
+    /// failure in place of a target.
+    pub(super) async fn prepare(subject: &Subject, at: String, bench: Bench<'_>) -> Self {
+        let mut meta = subject.meta(&bench.plan.label, bench.plan.started, describe_machine(&BUILD));
+        let mut server = None;
+        let (target, failure) = match prepare(subject, bench, &mut meta, &mut server).await {
+            Ok(target) => (Some(target), None),
+            Err(error) => (None, Some(crate::one_line(&error))),
         };
         meta.warnings.extend(failure.clone());
         let result = RunResult::derive(meta.clone(), &[]);
-        Ok(Self { subject: subject.clone(), case, server, target, meta, samples: Vec::new(), result, failure })
+        let (subject, samples) = (subject.clone(), Vec::new());
+        Self { subject, at, server, target, meta, samples, result, failure, failure_is_known: false }
+    }
+
+    /// Whether this round is to be measured.
+    pub(super) fn is_due(&self, round: u32) -> bool {
+        self.failure.is_none() && round <= self.subject.rounds
+    }
+
+    /// Why it failed, once.
+    pub(super) fn take_news_of_failure(&mut self) -> Option<String> {
+        let news = self.failure.clone().filter(|_| !self.failure_is_known);
+        self.failure_is_known |= news.is_some();
+        news
+    }
+
+    /// How long it was still planned to take.
+    pub(super) fn length_left(&self) -> Duration {
+        let rounds = self.subject.rounds - self.samples.len() as u32;
+        (self.subject.warmup + self.subject.round_length()) * rounds + self.subject.profiles_length()
     }
 
     /// Whether there is anything to report: a round, or why there is none.
@@ -120,24 +115,24 @@ impl Cell {
         !self.samples.is_empty() || self.failure.is_some()
     }
 
-    fn name(&self) -> String {
-        format!("{} {}", self.case.scenario, self.subject.framework)
+    pub(super) fn name(&self) -> String {
+        self.subject.name()
     }
 
     /// Measures one round and saves what is known by then. Dropped midway, the cell is as it was before.
     pub(super) async fn round(&mut self, round: u32, bench: Bench<'_>, progress: &mut Progress) -> anyhow::Result<()> {
         let Some(target) = &mut self.target else { return Ok(()) };
-        let Plan { warmup, rounds, .. } = *bench.plan;
-        let window = self.case.window;
-        let what = format!("{} {} round {round}/{rounds}", self.case.scenario, self.subject.framework);
+        let Subject { warmup, rounds, case, .. } = self.subject;
+        let window = case.window;
+        let what = format!("{}{} round {round}/{rounds}", self.at, self.subject.name());
         let live = Live::default();
         let work = measure_round(target, round, (warmup, &window), &live);
-        let sample = progress.during(&what, warmup + round_length(&self.case), Some(&live), work).await;
+        let sample = progress.during(&what, warmup + self.subject.round_length(), Some(&live), work).await;
         let died = if sample.load.ok == 0 {
             let most = sample.load.errors.first().map(|error| format!(": {}", error.message)).unwrap_or_default();
             Some(format!("no call of round {round} succeeded{most}"))
         } else if sample.load.lost > 0 {
-            let (lost, of) = (sample.load.lost, self.case.scenario.concurrency);
+            let (lost, of) = (sample.load.lost, case.scenario.concurrency);
             Some(format!("round {round}: {lost} of {of} calls in flight ended with their connection"))
         } else if target.debug.is_some() && sample.server.is_none() {
             Some(format!("the server's counters could not be read in round {round}"))
@@ -157,7 +152,7 @@ impl Cell {
 
     /// Saves the result as it is.
     pub(super) fn save(&mut self, store: &Store) -> anyhow::Result<()> {
-        if self.server.is_some() || matches!(self.subject.origin, Origin::Start) {
+        if self.subject.is_ours() {
             store.enter(Artifact::ServerLog, &mut self.result);
         }
         store.save(&self.result)?;
@@ -167,8 +162,8 @@ impl Cell {
     /// Counts system calls, where the kernel lets us: `analyze doctor` says whether it does. Nothing else depends on it.
     pub(super) async fn count_syscalls(&mut self, progress: &mut Progress) {
         let (Some(target), None) = (&mut self.target, &self.failure) else { return };
-        let what = format!("{} {} system calls", self.case.scenario, self.subject.framework);
-        let window = self.case.window.with_length(SYSCALLS_WINDOW);
+        let what = format!("{}{} system calls", self.at, self.subject.name());
+        let window = self.subject.case.window.with_length(SYSCALLS_WINDOW);
         match progress.during(&what, SYSCALLS_PASS, None, syscalls_pass(target, &window)).await {
             Ok(counts) => self.result.set_syscalls(counts),
             Err(PassError::Syscalls(_)) => {}
@@ -192,24 +187,16 @@ impl Cell {
     /// Takes the profiles, of a fresh server where we start it, and saves them with the pictures made of them. A profile
     /// that can't be had is a warning. Dropped midway, what was saved stays.
     pub(super) async fn profiles(&mut self, bench: Bench<'_>, progress: &mut Progress) -> anyhow::Result<()> {
-        let (server, addr, debug) = match &self.subject.origin {
-            Origin::Attach { addr, debug } => (None, *addr, debug.clone()),
-            Origin::Start => {
-                let log = bench.store.path(Artifact::ServerLog, &self.result.file_stem());
-                let server = servers::start(self.subject.framework, HeapProfiler::On, bench.split, log).await?;
-                let (addr, debug) = (server.ready().addr, servers::debug_client(&server)?);
-                (Some(server), addr, debug)
-            }
-        };
+        let Server { process, addr, debug } = Server::of(&self.subject, HeapProfiler::On, bench).await?;
         if let Some(debug) = debug {
-            let spec = bench.plan.load(self.subject.framework, addr, self.case);
+            let spec = self.subject.load(addr, bench.plan.connect_timeout);
             let mut driver = Driver::connect(spec).await.with_context(|| format!("profiling {}", self.name()))?;
             self.passes(&mut driver, &debug, bench, progress).await?;
         } else {
             self.warn("no profiles were taken: the server's debug endpoints are not known (--debug)".to_owned());
         }
-        if let Some(server) = server {
-            server.stop().await;
+        if let Some(process) = process {
+            process.stop().await;
         }
         self.save(bench.store)
     }
@@ -221,9 +208,9 @@ impl Cell {
         bench: Bench<'_>,
         progress: &mut Progress,
     ) -> anyhow::Result<()> {
-        let (window, seconds) = (self.case.window, pass_seconds(&self.case));
-        let name = self.name();
-        let length = pass_length(&self.case);
+        let (window, seconds) = (self.subject.case.window, self.subject.pass_seconds());
+        let name = format!("{}{}", self.at, self.name());
+        let length = self.subject.pass_length();
         let cpu = progress
             .during(&format!("{name} CPU profile"), length, None, cpu_pass(driver, debug, &window, seconds))
             .await;
@@ -238,7 +225,7 @@ impl Cell {
             Err(error) => self.warn(format!("no allocation profile: {error}")),
         }
         let work = heap_pass(driver, debug, &window);
-        match progress.during(&format!("{name} heap profile"), Duration::from_secs(1), None, work).await {
+        match progress.during(&format!("{name} heap profile"), HEAP_PASS, None, work).await {
             Ok(profile) => {
                 bench.store.keep(Artifact::HeapProfile, &mut self.result, &profile)?;
             }
@@ -319,68 +306,81 @@ fn queueing(wire: &Wire, scenario: Scenario) -> Option<String> {
     })
 }
 
-/// How long a timed round is planned to take.
-pub(super) fn round_length(case: &Case) -> Duration {
-    match case.window.end {
-        End::After(length) => length,
-        // What it will take depends on the server.
-        End::Requests(_) => Duration::from_secs(5),
-    }
-}
-
-/// Length of the recorded part of a profile pass: the round's, in whole seconds between 1 and 5.
-fn pass_seconds(case: &Case) -> u64 {
-    (round_length(case).as_millis() as u64).div_ceil(1000).clamp(1, 5)
-}
-
-/// How long a profile pass is planned to take, with its warm-up and margins.
-pub(super) fn pass_length(case: &Case) -> Duration {
-    Duration::from_secs(pass_seconds(case) + 2)
-}
-
-fn stem(plan: &Plan, framework: Framework, case: Case) -> String {
-    RunResult::derive(meta(plan, framework, case), &[]).file_stem()
-}
-
-fn meta(plan: &Plan, framework: Framework, case: Case) -> RunMeta {
-    RunMeta {
-        label: plan.label.to_string(),
-        framework: framework.to_string(),
-        serialization: if framework == Framework::Raw { "none" } else { case.serialization.name() }.to_owned(),
-        case,
-        started: plan.started,
-        rounds: plan.rounds,
-        wire: None::<Wire>,
-        environment: describe_machine(&BUILD),
-        warnings: Vec::new(),
-    }
-}
-
-/// What is known of a cell before its first call.
-async fn describe(
+/// Connects to the server and makes the preflight calls. `meta` and `server` are filled as far as it gets.
+async fn prepare(
     subject: &Subject,
-    case: Case,
     bench: Bench<'_>,
-    addr: SocketAddr,
-    server: Option<&ServerProcess>,
-    debug: Option<&DebugClient>,
-) -> RunMeta {
-    let mut meta = meta(bench.plan, subject.framework, case);
+    meta: &mut RunMeta,
+    started: &mut Option<ServerProcess>,
+) -> anyhow::Result<Target> {
+    let Server { process, addr, debug } = Server::of(subject, HeapProfiler::Off, bench).await?;
+    describe(meta, subject, bench, addr, process.as_ref());
+    *started = process;
+    if let Some(debug) = &debug {
+        describe_program(meta, debug).await?;
+    }
+    let pid = process_id(subject, started.as_ref(), debug.as_ref()).await;
+    if meta.environment.server_cpus.is_none() {
+        meta.environment.server_cpus = pid.and_then(|pid| measure::cpus_of(pid).ok());
+    }
+    let mut driver = Driver::connect(subject.load(addr, bench.plan.connect_timeout)).await?;
+    let wire = driver.preflight().await?;
+    meta.warnings.extend(queueing(&wire, subject.case.scenario));
+    meta.wire = Some(wire);
+    Ok(Target { driver, debug, pid })
+}
+
+/// The server's process, where it is one of this machine and known.
+async fn process_id(subject: &Subject, started: Option<&ServerProcess>, debug: Option<&DebugClient>) -> Option<u32> {
+    match (&subject.origin, started, debug) {
+        (Origin::Attach { pid: Some(pid), .. }, ..) => Some(*pid),
+        (_, Some(server), _) => Some(server.ready().pid),
+        (_, None, Some(debug)) => debug.local_pid().await,
+        (_, None, None) => None,
+    }
+}
+
+/// What is known of a cell once there is a server.
+fn describe(meta: &mut RunMeta, subject: &Subject, bench: Bench<'_>, addr: SocketAddr, server: Option<&ServerProcess>) {
     let environment = &mut meta.environment;
-    environment.server = if server.is_some() { ServerOrigin::Started } else { ServerOrigin::Attached };
+    environment.server = if subject.is_ours() { ServerOrigin::Started } else { ServerOrigin::Attached };
     environment.server_address = Some(addr.to_string());
     environment.server_cpus = server.map(|server| server.ready().cpus.clone());
     environment.client_cpus = measure::bound_cpus().ok();
-    environment.round_duration_ms = match case.window.end {
+    environment.round_duration_ms = match subject.case.window.end {
         End::After(length) => Some(length.as_millis() as u64),
         End::Requests(_) => None,
     };
-    environment.warmup_ms = Some(bench.plan.warmup.as_millis() as u64);
-    if let Some(debug) = debug
-        && let Some((version, settings)) = debug.jemalloc().await
-    {
-        environment.allocator = Some(format!("jemalloc {version}"));
-        environment.allocator_settings = Some(settings);
+    environment.warmup_ms = Some(subject.warmup.as_millis() as u64);
+    meta.warnings.extend(unlike_asked(subject).map(str::to_owned));
+    if bench.plan.client_debug.is_some() {
+        let watched =
+            "the load generator's debug endpoints were served: sampling its allocations is in its own figures";
+        meta.warnings.push(watched.to_owned());
     }
-    meta
+}
+
+/// What a server does otherwise than the case asks of it.
+fn unlike_asked(subject: &Subject) -> Option<&'static str> {
+    let compression = subject.case.compression;
+    if !subject.is_ours() && !subject.case.sleep.is_zero() {
+        Some("the server ran already: it waits before its replies only if it was told to")
+    } else if subject.is_ours()
+        && subject.framework == Framework::Grpc
+        && matches!(compression, Compression::Fastest | Compression::Best)
+    {
+        Some("replies are gzipped at level 6, the only one of tonic: the level asked for is the requests'")
+    } else {
+        None
+    }
+}
+
+/// What the server's debug endpoints say of its program.
+async fn describe_program(meta: &mut RunMeta, debug: &DebugClient) -> anyhow::Result<()> {
+    meta.environment.server_cmdline = debug.cmdline().await?;
+    if let Some((version, settings)) = debug.jemalloc().await {
+        meta.environment.allocator = Some(format!("jemalloc {version}"));
+        meta.environment.allocator_settings = Some(settings);
+    }
+    Ok(())
 }

@@ -3,6 +3,9 @@
 mod cell;
 mod doctor;
 mod flamegraph;
+mod group;
+mod open_files;
+mod rooflines;
 mod run;
 mod servers;
 mod signals;
@@ -10,7 +13,11 @@ mod top;
 
 use std::{path::Path, process::ExitCode};
 
-use analyze::profile::{FileError, ProfileError};
+use analyze::{
+    measure::bound_cpus,
+    profile::{FileError, ProfileError},
+};
+use anyhow::Context;
 
 use crate::{
     cli::{self, Chosen},
@@ -19,7 +26,10 @@ use crate::{
 
 pub(crate) fn execute(chosen: Chosen) -> anyhow::Result<ExitCode> {
     match chosen {
-        Chosen::Run(args) => run::run(Plan::new(args)?),
+        Chosen::Run(args) => {
+            let allowed = bound_cpus().context("reading which CPUs may be used")?;
+            run::run(&Plan::of_run(*args, &allowed)?)
+        }
         Chosen::Serve(serve) => Ok(echo_server::cli::serve(serve)),
         Chosen::Top(args) => top::top(&args),
         Chosen::Flamegraph(args) => flamegraph::flamegraph(&args),

@@ -3,10 +3,16 @@
 use std::{env, path::PathBuf};
 
 use analyze::{
-    measure::{CpuSplit, DebugClient, ServerProcess, ServerStart},
+    load::Case,
+    measure::{DebugClient, ServerProcess, ServerStart},
     scenario::Framework,
 };
 use anyhow::Context;
+
+use crate::{
+    plan::{Placement, Subject},
+    values,
+};
 
 /// Where jemalloc's options come from, on top of those it was built with.
 const MALLOC_CONF: &str = "_RJEM_MALLOC_CONF";
@@ -22,25 +28,53 @@ pub(super) enum HeapProfiler {
 
 /// Starts a server and waits until it is ready.
 pub(super) async fn start(
-    framework: Framework,
+    subject: &Subject,
     profiler: HeapProfiler,
-    split: Option<&CpuSplit>,
+    placement: &Placement,
     log: PathBuf,
 ) -> anyhow::Result<ServerProcess> {
     let program = env::current_exe().context("finding this program, to start its servers")?;
     let parent = format!("--exit-with-parent={}", std::process::id());
     let mut args: Vec<String> =
-        ["serve", framework.name(), "--addr", "127.0.0.1:0", "--debug-addr", "127.0.0.1:0", &parent]
+        ["serve", subject.framework.name(), "--addr", "127.0.0.1:0", "--debug-addr", "127.0.0.1:0", &parent]
             .map(str::to_owned)
             .into();
-    if let Some(split) = split {
-        args.extend(["--cpus".to_owned(), split.server_list()]);
+    args.extend(handler_flags(subject.framework, &subject.case));
+    if let Some(cpus) = &placement.server {
+        args.extend(["--cpus".to_owned(), values::cpu_list(cpus)]);
     }
     let env = match profiler {
         HeapProfiler::Off => vec![(MALLOC_CONF.to_owned(), without_profiler(env::var(MALLOC_CONF).ok()))],
         HeapProfiler::On => Vec::new(),
     };
     Ok(ServerProcess::start(&ServerStart { program, args, env, log }).await?)
+}
+
+/// The flags that make a server do what the case asks of it; what is as usual is left out.
+fn handler_flags(framework: Framework, case: &Case) -> Vec<String> {
+    let mut flags = Vec::new();
+    let mut add = |flag: &str, value: String| flags.extend([flag.to_owned(), value]);
+    if let Some(size) = case.response_size {
+        add("--response-size", size.to_string());
+    }
+    if !case.sleep.is_zero() {
+        add("--sleep", format!("{}ns", case.sleep.as_nanos()));
+    }
+    let level = case.compression.gzip_level();
+    if let (Framework::Triple, Some(level)) = (framework, level) {
+        add("--gzip-level", level.to_string());
+    }
+    let gzip = match framework {
+        // Answers a compressed request compressed, and any other so only when told.
+        Framework::Triple => case.accept_gzip,
+        // Refuses a compressed request unless told.
+        Framework::Grpc => case.accept_gzip || level.is_some(),
+        Framework::Raw => false,
+    };
+    if gzip {
+        flags.push("--accept-gzip".to_owned());
+    }
+    flags
 }
 
 /// jemalloc's options with its profiler off; of two settings of an option the last one counts.
@@ -58,7 +92,25 @@ pub(super) fn debug_client(server: &ServerProcess) -> anyhow::Result<Option<Debu
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use analyze::scenario::Compression;
+
     use super::*;
+
+    #[test]
+    fn a_server_is_told_what_is_not_as_usual() {
+        let usual = Case::new("128B-1".parse().expect("a scenario"), Duration::from_secs(1));
+        let flags = |framework, case| handler_flags(framework, &case).join(" ");
+        assert_eq!(flags(Framework::Triple, usual), "");
+        let best = Case { compression: Compression::Best, ..usual };
+        assert_eq!(flags(Framework::Triple, best), "--gzip-level 9");
+        assert_eq!(flags(Framework::Grpc, best), "--accept-gzip");
+        assert_eq!(flags(Framework::Raw, best), "");
+        let eager = Case { accept_gzip: true, response_size: Some(7), sleep: Duration::from_micros(1500), ..usual };
+        assert_eq!(flags(Framework::Triple, eager), "--response-size 7 --sleep 1500000ns --accept-gzip");
+        assert_eq!(flags(Framework::Raw, eager), "--response-size 7 --sleep 1500000ns");
+    }
 
     #[test]
     fn options_given_from_outside_are_kept() {

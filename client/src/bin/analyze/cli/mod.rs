@@ -1,20 +1,31 @@
 //! The command line. What clap found goes to `plan` as plain text and numbers.
 
+mod run;
+
 use std::{io, path::PathBuf, process::ExitCode};
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use echo_server::cli::Serve;
 
+pub(crate) use self::run::{LoadArgs, MachineArgs, RunArgs, SentArgs, ServerArgs};
+
 /// What was asked for.
 #[derive(Debug)]
 pub(crate) enum Chosen {
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     Serve(Serve),
     Top(TopArgs),
     Flamegraph(FlamegraphArgs),
     Doctor,
     Completions(Shell),
+}
+
+impl Chosen {
+    /// Whether somebody may look at what this very process allocates.
+    pub(crate) fn is_looked_at(&self) -> bool {
+        matches!(self, Chosen::Run(run) if run.machine.client_debug.is_some())
+    }
 }
 
 /// Drives RPC servers with load and says what each request allocates, and where
@@ -44,7 +55,7 @@ Examples:
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Measure; the same as giving the flags without a command
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Run an echo server, the same as the program echo-server
     Serve {
         #[command(subcommand)]
@@ -61,56 +72,6 @@ enum Command {
         /// The shell
         shell: Shell,
     },
-}
-
-/// Flags of a measurement.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct RunArgs {
-    /// Payload and calls in flight, as 1MiB-100; several with commas. Sizes: bytes, or B, KiB, MiB
-    #[arg(long, value_name = "S,…", value_delimiter = ',', allow_hyphen_values = true)]
-    pub(crate) scenario: Vec<String>,
-    /// Servers to measure: triple, grpc, raw
-    #[arg(long, value_name = "F,…", value_delimiter = ',', default_value = "triple,grpc", allow_hyphen_values = true)]
-    pub(crate) framework: Vec<String>,
-    /// Timed rounds for each scenario and server; figures are medians over them
-    #[arg(long, value_name = "N", default_value = "5", allow_hyphen_values = true)]
-    pub(crate) rounds: String,
-    /// Length of a timed round, as 5s or 500ms
-    #[arg(long, value_name = "TIME", default_value = "5s", allow_hyphen_values = true)]
-    pub(crate) duration: String,
-    /// Load before each timed round, not counted
-    #[arg(long, value_name = "TIME", default_value = "2s", allow_hyphen_values = true)]
-    pub(crate) warmup: String,
-    /// unary, or streaming: open, one message, close
-    #[arg(long, value_name = "MODE", default_value = "unary", allow_hyphen_values = true)]
-    pub(crate) mode: String,
-    /// Connections that the calls in flight are spread over
-    #[arg(long, value_name = "N", default_value = "1", allow_hyphen_values = true)]
-    pub(crate) connections: String,
-    /// Measure a server that is running already, in place of one of our own; needs --debug for what it allocates
-    #[arg(long, value_name = "F=HOST:PORT")]
-    pub(crate) addr: Vec<String>,
-    /// Debug endpoints of a server given with --addr
-    #[arg(long, value_name = "F=URL")]
-    pub(crate) debug: Vec<String>,
-    /// The longest a connection may take
-    #[arg(long, value_name = "TIME", default_value = "5s", allow_hyphen_values = true)]
-    pub(crate) connect_timeout: String,
-    /// The longest a call may take before it counts as failed
-    #[arg(long, value_name = "TIME", default_value = "30s", allow_hyphen_values = true)]
-    pub(crate) request_timeout: String,
-    /// Take no profiles: no allocating lines, no flamegraphs
-    #[arg(long)]
-    pub(crate) no_profiles: bool,
-    /// Name of the run and of its folders [default: the time it starts]
-    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
-    pub(crate) label: Option<String>,
-    /// Where data/, profiles/, flamegraphs/ and logs/ go
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    pub(crate) out: PathBuf,
-    /// What is printed: table, json, csv or markdown
-    #[arg(long, value_name = "FORM", default_value = "table")]
-    pub(crate) format: Format,
 }
 
 /// What is printed on stdout.
@@ -156,7 +117,7 @@ pub(crate) struct FlamegraphArgs {
 pub(crate) fn parse() -> Result<Chosen, ExitCode> {
     let cli = Cli::try_parse().map_err(|error| echo_server::cli::explain(&error))?;
     Ok(match cli.command {
-        None => Chosen::Run(cli.run),
+        None => Chosen::Run(Box::new(cli.run)),
         Some(Command::Run(run)) => Chosen::Run(run),
         Some(Command::Serve { serve }) => Chosen::Serve(serve),
         Some(Command::Top(top)) => Chosen::Top(top),
@@ -164,6 +125,12 @@ pub(crate) fn parse() -> Result<Chosen, ExitCode> {
         Some(Command::Doctor) => Chosen::Doctor,
         Some(Command::Completions { shell }) => Chosen::Completions(shell),
     })
+}
+
+/// The flags of a measurement, as given on a command line.
+#[cfg(test)]
+pub(crate) fn run_args(flags: &[&str]) -> RunArgs {
+    Cli::try_parse_from(["analyze"].iter().chain(flags)).expect("flags").run
 }
 
 /// Prints the completion script of a shell.
@@ -184,14 +151,17 @@ mod tests {
     fn flags_without_a_command_are_a_run() {
         let cli = Cli::try_parse_from(["analyze", "--scenario", "128B-50,1MiB-100", "--rounds", "3"]).expect("a run");
         assert!(cli.command.is_none());
-        assert_eq!(cli.run.scenario, ["128B-50", "1MiB-100"]);
+        assert_eq!(cli.run.sent.scenario, ["128B-50", "1MiB-100"]);
         let cli = Cli::try_parse_from(["analyze", "run", "--scenario", "-1"]).expect("a run");
-        assert!(matches!(cli.command, Some(Command::Run(run)) if run.scenario == ["-1"]));
+        assert!(matches!(cli.command, Some(Command::Run(run)) if run.sent.scenario == ["-1"]));
     }
 
     #[test]
     fn values_with_a_hyphen_reach_the_plan_which_says_what_is_allowed() {
-        for flag in ["framework", "duration", "warmup", "mode", "label", "connect-timeout", "request-timeout"] {
+        let command = Cli::command();
+        let takes_text =
+            |arg: &&clap::Arg| arg.get_action().takes_values() && !matches!(arg.get_id().as_str(), "format" | "out");
+        for flag in command.get_arguments().filter(takes_text).filter_map(clap::Arg::get_long) {
             let flag = format!("--{flag}");
             assert!(Cli::try_parse_from(["analyze", "--scenario", "128B-50", &flag, "-1s"]).is_ok(), "{flag}");
         }

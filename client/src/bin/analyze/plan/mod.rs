@@ -1,0 +1,194 @@
+//! From the command line or a config to what will be done: every value checked before anything starts.
+//!
+//! `run` reads the flags of a measurement, `suite` a config and the flags that override it. Both make a [`Plan`], and what
+//! comes after knows no other thing.
+
+mod cases;
+mod cpus;
+mod refused;
+mod run;
+mod servers;
+#[cfg(test)]
+mod tests;
+
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
+
+use analyze::{
+    load::{Case, End, LoadSpec},
+    measure::{
+        DebugClient,
+        result::{Environment, RunMeta, RunResult},
+    },
+    scenario::{Compression, Framework, Serialization},
+    store::Label,
+    units,
+};
+use debug_pprof::Options;
+
+pub(crate) use self::{cpus::Placement, refused::Refused};
+use crate::cli::Format;
+
+/// A usage error: one line that names the flag, the value and what is allowed.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct UsageError(pub(crate) String);
+
+/// A measurement, checked.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    /// What is measured, one after another.
+    pub(crate) groups: Vec<Group>,
+    /// Cells of a suite's matrix that can't be.
+    #[allow(dead_code, reason = "for suites")]
+    pub(crate) refused: Vec<Refused>,
+    /// What people should know before it starts, a sentence each.
+    pub(crate) notes: Vec<String>,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) placement: Placement,
+    /// Where the load generator serves its own debug endpoints.
+    pub(crate) client_debug: Option<Options>,
+    pub(crate) started: jiff::Timestamp,
+    pub(crate) label: Label,
+    pub(crate) out: PathBuf,
+    pub(crate) format: Format,
+}
+
+/// Cells that are compared, and so are measured in turn, round by round. In the order of the table.
+#[derive(Debug, Clone)]
+pub(crate) struct Group {
+    pub(crate) subjects: Vec<Subject>,
+}
+
+/// A cell of the table to be: a server, and what is done to it.
+#[derive(Debug, Clone)]
+pub(crate) struct Subject {
+    pub(crate) framework: Framework,
+    pub(crate) origin: Origin,
+    pub(crate) case: Case,
+    pub(crate) rounds: u32,
+    pub(crate) warmup: Duration,
+    pub(crate) request_timeout: Duration,
+    /// Whether profiles are taken of it.
+    pub(crate) profiled: bool,
+}
+
+/// Where the server comes from.
+#[derive(Debug, Clone)]
+pub(crate) enum Origin {
+    /// It is ours, started for the cell.
+    Start,
+    /// It runs already.
+    Attach { addr: SocketAddr, debug: Option<DebugClient>, pid: Option<u32> },
+}
+
+impl Plan {
+    pub(crate) fn subjects(&self) -> impl Iterator<Item = &Subject> {
+        self.groups.iter().flat_map(|group| &group.subjects)
+    }
+
+    /// The most connections that are open at a time.
+    pub(crate) fn connections(&self) -> u64 {
+        let of_group = |group: &Group| group.subjects.iter().map(|subject| subject.connections() as u64).sum();
+        self.groups.iter().map(of_group).max().unwrap_or(0)
+    }
+}
+
+impl Subject {
+    /// Whether we start its server.
+    pub(crate) fn is_ours(&self) -> bool {
+        matches!(self.origin, Origin::Start)
+    }
+
+    /// The load on the server, which listens at `addr`.
+    pub(crate) fn load(&self, addr: SocketAddr, connect_timeout: Duration) -> LoadSpec {
+        LoadSpec {
+            connect_timeout,
+            request_timeout: self.request_timeout,
+            ..LoadSpec::new(self.framework, addr, self.case)
+        }
+    }
+
+    /// Connections that are opened.
+    fn connections(&self) -> usize {
+        self.case.connections.min(self.case.scenario.concurrency as usize)
+    }
+
+    /// How people call it: `1MiB-100 triple`, and what is not as usual.
+    pub(crate) fn name(&self) -> String {
+        let case = &self.case;
+        let mut name = format!("{} {}", case.scenario, self.framework);
+        let mut add = |text: String| name += &format!(" {text}");
+        if case.serialization != Serialization::default() {
+            add(case.serialization.to_string());
+        }
+        if case.compression != Compression::None {
+            add(format!("gzip {}", case.compression));
+        }
+        if let Some(messages) = case.stream_length() {
+            add(if messages == Default::default() { "streaming".to_owned() } else { format!("streaming {messages}") });
+        }
+        if let Some(rate) = case.window.rate {
+            add(format!("{}/s", units::thousands(rate as u64)));
+        }
+        name
+    }
+
+    /// What its files are called without what tells them apart: see [`RunResult::file_stem`].
+    pub(crate) fn file_stem(&self, label: &Label) -> String {
+        let meta = self.meta(label, jiff::Timestamp::UNIX_EPOCH, Environment::default());
+        RunResult::derive(meta, &[]).file_stem()
+    }
+
+    /// What is known of its result before its first call.
+    pub(crate) fn meta(&self, label: &Label, started: jiff::Timestamp, environment: Environment) -> RunMeta {
+        RunMeta {
+            label: label.to_string(),
+            framework: self.framework.to_string(),
+            serialization: if self.framework == Framework::Raw { "none" } else { self.case.serialization.name() }
+                .to_owned(),
+            case: self.case,
+            started,
+            rounds: self.rounds,
+            wire: None,
+            environment,
+            warnings: Vec::new(),
+        }
+    }
+
+    /// How long a timed round is planned to take.
+    pub(crate) fn round_length(&self) -> Duration {
+        match (self.case.window.end, self.case.window.rate) {
+            (End::After(length), _) => length,
+            (End::Requests(requests), Some(rate)) => Duration::from_secs_f64(requests as f64 / rate),
+            // What it will take depends on the server.
+            (End::Requests(_), None) => Duration::from_secs(5),
+        }
+    }
+
+    /// Length of the recorded part of a profile pass: the round's, in whole seconds between 1 and 5.
+    pub(crate) fn pass_seconds(&self) -> u64 {
+        (self.round_length().as_millis() as u64).div_ceil(1000).clamp(1, 5)
+    }
+
+    /// How long a profile pass is planned to take, with its warm-up and margins.
+    pub(crate) fn pass_length(&self) -> Duration {
+        Duration::from_secs(self.pass_seconds() + 2)
+    }
+
+    /// How long the profiles are planned to take.
+    pub(crate) fn profiles_length(&self) -> Duration {
+        if self.profiled { self.pass_length() * 2 + HEAP_PASS } else { Duration::ZERO }
+    }
+
+    /// How long all of it is planned to take.
+    pub(crate) fn length(&self) -> Duration {
+        PREPARATION + (self.warmup + self.round_length()) * self.rounds + SYSCALLS_PASS + self.profiles_length()
+    }
+}
+
+/// Starting a server, connecting, the preflight, and stopping it.
+const PREPARATION: Duration = Duration::from_millis(200);
+/// Counting system calls, with its warm-up.
+pub(crate) const SYSCALLS_PASS: Duration = Duration::from_millis(1500);
+/// A heap profile under load.
+pub(crate) const HEAP_PASS: Duration = Duration::from_secs(1);

@@ -1,0 +1,181 @@
+//! The plan of `analyze run`: the flags of a measurement.
+
+use std::time::Duration;
+
+use analyze::{
+    load::{Case, End, MessagesPerStream, Sharing},
+    scenario::{Framework, Scenario},
+    store::Label,
+    units::format_duration,
+};
+use debug_pprof::Options;
+
+use super::{
+    Group, Origin, Placement, Plan, Subject, UsageError,
+    cases::{MIN_TIMEOUT, cases, optional, read, read_all},
+    cpus::Wanted,
+    refused::{Refusal, plain, refusal},
+    servers::{Servers, servers},
+};
+use crate::{
+    cli::{MachineArgs, RunArgs},
+    values,
+};
+
+impl Plan {
+    /// Of the flags; `allowed` are the CPUs that may be used.
+    pub(crate) fn of_run(args: RunArgs, allowed: &[u32]) -> Result<Self, UsageError> {
+        let cases = cases(&args.sent, &args.load)?;
+        let frameworks = read_all::<Framework>("--framework", &args.servers.framework)?;
+        let servers = servers(&frameworks, &args.servers)?;
+        let ramp = cases.iter().filter(|case| case.scenario == cases[0].scenario).count() > 1;
+        let timing = Timing {
+            rounds: read("--rounds", &args.load.rounds, values::count(1..=1000))?,
+            warmup: read("--warmup", &args.load.warmup, values::time(Duration::ZERO))?,
+            request_timeout: read("--timeout", &args.load.timeout, values::time(MIN_TIMEOUT))?,
+            profiled: !args.output.no_profiles && !ramp,
+        };
+        check(&cases[0], &servers)?;
+        cases.iter().try_for_each(check_callers)?;
+        let ours = servers.iter().any(|(_, origin)| matches!(origin, Origin::Start));
+        let wanted = wanted_cpus(&args.machine)?;
+        let started = jiff::Timestamp::now();
+        let mut notes = Vec::new();
+        notes.extend(idle_connections(&args.load.connections, &cases));
+        if !args.output.no_profiles && ramp {
+            notes.push("no profiles are taken at several rates".to_owned());
+        }
+        let placement = Placement::new(wanted, allowed, ours)?;
+        notes.extend(placement.overlap().filter(|_| ours));
+        Ok(Self {
+            groups: cases.into_iter().map(|case| group(case, &servers, timing, !args.servers.no_roofline)).collect(),
+            refused: Vec::new(),
+            notes,
+            connect_timeout: read("--connect-timeout", &args.load.connect_timeout, values::time(MIN_TIMEOUT))?,
+            placement,
+            client_debug: client_debug(&args.machine)?,
+            started,
+            label: match &args.output.label {
+                Some(label) => read("--label", label, str::parse)?,
+                None => Label::from_time(started),
+            },
+            out: args.output.out,
+            format: args.output.format,
+        })
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Timing {
+    rounds: u32,
+    warmup: Duration,
+    request_timeout: Duration,
+    profiled: bool,
+}
+
+impl Timing {
+    fn subject(self, framework: Framework, origin: Origin, case: Case) -> Subject {
+        let Self { rounds, warmup, request_timeout, profiled } = self;
+        let case = if framework == Framework::Raw { plain(case) } else { case };
+        Subject { framework, origin, case, rounds, warmup, request_timeout, profiled }
+    }
+}
+
+/// The servers with a case, and the bare TCP echo as the roofline of those we start ourselves.
+fn group(case: Case, servers: &Servers, timing: Timing, roofline: bool) -> Group {
+    let of_server = |(framework, origin): &(Framework, Origin)| timing.subject(*framework, origin.clone(), case);
+    let mut subjects: Vec<Subject> = servers.iter().map(of_server).collect();
+    let raw = servers.iter().any(|(framework, _)| *framework == Framework::Raw);
+    if roofline && !raw && has_roofline(&case) && subjects.iter().any(Subject::is_ours) {
+        subjects.push(Timing { profiled: false, ..timing }.subject(Framework::Raw, Origin::Start, case));
+    }
+    Group { subjects }
+}
+
+/// Whether the machine's limit can be seen by this load: not by one that sends no faster than it was told.
+pub(super) fn has_roofline(case: &Case) -> bool {
+    case.window.rate.is_none() && case.window.think.is_zero()
+}
+
+/// What some kind of server doesn't know, and what can't be set on a server that runs already.
+fn check(case: &Case, servers: &Servers) -> Result<(), UsageError> {
+    for (framework, _) in servers {
+        let Some(Refusal { axis, value, reason }) = refusal(*framework, case) else { continue };
+        let others = servers.iter().map(|(framework, _)| *framework).filter(|other| refusal(*other, case).is_none());
+        let others: Vec<&str> = others.map(Framework::name).collect();
+        let allowed = match others.is_empty() {
+            true => String::new(),
+            false => format!("; --framework {} leaves it out", others.join(",")),
+        };
+        return Err(UsageError(format!("--{axis} {value}: not with {framework}: {reason}{allowed}")));
+    }
+    if case.accept_gzip && servers.iter().all(|(framework, _)| *framework == Framework::Raw) {
+        return Err(UsageError("--accept-gzip: not with raw alone, which never compresses".to_owned()));
+    }
+    let started = servers.iter().any(|(_, origin)| matches!(origin, Origin::Start));
+    if !case.sleep.is_zero() && !started {
+        return Err(UsageError(format!(
+            "--sleep {}: every server runs already: start it with echo-server --sleep",
+            format_duration(case.sleep)
+        )));
+    }
+    Ok(())
+}
+
+/// What leaves some of the calls in flight without work.
+fn check_callers(case: &Case) -> Result<(), UsageError> {
+    let Scenario { concurrency, .. } = case.scenario;
+    match case.window.end {
+        End::Requests(requests) if requests < u64::from(concurrency) => {
+            return Err(UsageError(format!(
+                "--requests {requests}: fewer than the {concurrency} calls in flight of {}",
+                case.scenario
+            )));
+        }
+        _ => {}
+    }
+    let (held, connections) = (case.stream_length() == Some(MessagesPerStream::Unbounded), case.connections);
+    if held && case.sharing == Sharing::Pool && connections < concurrency as usize {
+        return Err(UsageError(format!(
+            "--messages-per-stream unbounded: not with --pool --connections {connections}: {connections} streams would hold \
+             them for good, and the other calls of {concurrency} in flight never start"
+        )));
+    }
+    Ok(())
+}
+
+/// A note on connections that are not opened, because no call would use them.
+fn idle_connections(asked: &Option<String>, cases: &[Case]) -> Option<String> {
+    asked.as_ref()?;
+    let fewest = |case: &&Case| case.connections > case.scenario.concurrency as usize;
+    let Scenario { concurrency, .. } =
+        cases.iter().filter(fewest).map(|case| case.scenario).min_by_key(|s| s.concurrency)?;
+    let calls = if concurrency == 1 { "call" } else { "calls" };
+    Some(format!("--connections {}: {concurrency} with {concurrency} {calls} in flight", cases[0].connections))
+}
+
+fn wanted_cpus(machine: &MachineArgs) -> Result<Wanted, UsageError> {
+    Ok(Wanted {
+        server: optional("--server-cpus", &machine.server_cpus, values::cpus)?,
+        client: optional("--client-cpus", &machine.client_cpus, values::cpus)?,
+    })
+}
+
+fn client_debug(machine: &MachineArgs) -> Result<Option<Options>, UsageError> {
+    let allow_remote = machine.allow_remote;
+    let Some(text) = &machine.client_debug else {
+        return match allow_remote {
+            true => Err(UsageError("--allow-remote: goes with --client-debug HOST:PORT".to_owned())),
+            false => Ok(None),
+        };
+    };
+    let addr: std::net::SocketAddr = text.parse().map_err(|_| {
+        UsageError(format!("--client-debug {text:?}: must be an address and a port, as 127.0.0.1:18888"))
+    })?;
+    if !allow_remote && !addr.ip().is_loopback() {
+        return Err(UsageError(format!(
+            "--client-debug {addr}: not a loopback address: allowed only with --allow-remote"
+        )));
+    }
+    Ok(Some(Options { addr, allow_remote }))
+}

@@ -1,0 +1,97 @@
+//! The servers to measure: which we start, and which run already.
+
+use std::{
+    net::{SocketAddr, ToSocketAddrs},
+    path::Path,
+    str::FromStr,
+};
+
+use analyze::{measure::DebugClient, scenario::Framework};
+
+use super::{Origin, UsageError};
+use crate::{cli::ServerArgs, values};
+
+/// The largest process id that Linux can be set to give.
+const MAX_PID: u32 = 1 << 22;
+
+/// Where each framework's server comes from.
+pub(super) type Servers = Vec<(Framework, Origin)>;
+
+pub(super) fn servers(frameworks: &[Framework], args: &ServerArgs) -> Result<Servers, UsageError> {
+    let addrs = assignments("--addr", "HOST:PORT", &args.addr)?;
+    let debugs = assignments("--debug", "URL", &args.debug)?;
+    let pids = assignments("--pid", "PID", &args.pid)?;
+    for (flag, given) in [("--addr", &addrs), ("--debug", &debugs), ("--pid", &pids)] {
+        if let Some((framework, _)) = given.iter().find(|(framework, _)| !frameworks.contains(framework)) {
+            let list = frameworks.iter().map(|framework| framework.name()).collect::<Vec<_>>().join(",");
+            return Err(UsageError(format!("{flag} {framework}=…: {framework} is not among --framework {list}")));
+        }
+    }
+    let value = |given: &[(Framework, String)], wanted| {
+        given.iter().find(|(framework, _)| *framework == wanted).map(|(_, value)| value.clone())
+    };
+    let server = |&framework: &Framework| {
+        let (debug, pid) = (value(&debugs, framework), value(&pids, framework));
+        let origin = match value(&addrs, framework) {
+            Some(addr) => attach(framework, &addr, debug.as_deref(), pid.as_deref())?,
+            None => match (debug, pid) {
+                (None, None) => Origin::Start,
+                (debug, _) => {
+                    let flag = if debug.is_some() { "--debug" } else { "--pid" };
+                    return Err(UsageError(format!("{flag} {framework}=…: goes with --addr {framework}=HOST:PORT")));
+                }
+            },
+        };
+        Ok((framework, origin))
+    };
+    frameworks.iter().map(server).collect()
+}
+
+/// A server that runs already, by flags or a config.
+pub(super) fn attach(
+    framework: Framework,
+    addr: &str,
+    debug: Option<&str>,
+    pid: Option<&str>,
+) -> Result<Origin, UsageError> {
+    let debug = debug.map(DebugClient::new).transpose();
+    Ok(Origin::Attach {
+        addr: resolve(framework, addr)?,
+        debug: debug.map_err(|error| UsageError(format!("--debug {framework}: {error}")))?,
+        pid: pid.map(|pid| process(framework, pid)).transpose()?,
+    })
+}
+
+fn resolve(framework: Framework, addr: &str) -> Result<SocketAddr, UsageError> {
+    match addr.to_socket_addrs().map(|mut addrs| addrs.next()) {
+        Ok(Some(addr)) => Ok(addr),
+        Ok(None) => Err(UsageError(format!("--addr {framework}={addr}: the name has no address"))),
+        Err(error) => Err(UsageError(format!("--addr {framework}={addr}: {error}: must be HOST:PORT"))),
+    }
+}
+
+fn process(framework: Framework, text: &str) -> Result<u32, UsageError> {
+    let wrong = |problem: String| UsageError(format!("--pid {framework}: {problem}"));
+    let pid = values::count(1..=MAX_PID)(text).map_err(wrong)?;
+    if Path::new("/proc").join(text.trim_start_matches('0')).exists() {
+        Ok(pid)
+    } else {
+        Err(wrong(format!("{text:?}: no such process on this machine")))
+    }
+}
+
+/// `F=VALUE` pairs, each framework at most once.
+fn assignments(flag: &str, what: &str, given: &[String]) -> Result<Vec<(Framework, String)>, UsageError> {
+    let mut pairs: Vec<(Framework, String)> = Vec::new();
+    for text in given {
+        let Some((framework, value)) = text.split_once('=') else {
+            return Err(UsageError(format!("{flag} {text:?}: must be FRAMEWORK={what}, as {flag} triple=…")));
+        };
+        let framework = Framework::from_str(framework).map_err(|error| UsageError(format!("{flag}: {error}")))?;
+        if pairs.iter().any(|(known, _)| *known == framework) {
+            return Err(UsageError(format!("{flag} {framework}=…: given twice")));
+        }
+        pairs.push((framework, value.to_owned()));
+    }
+    Ok(pairs)
+}
