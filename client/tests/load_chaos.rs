@@ -30,16 +30,16 @@ fn flipped(body: Bytes) -> Bytes {
 
 /// What a server may do wrong in one reply, and what the preflight says of it.
 const WRONGS: [Answer; 9] = [
-    ("other bytes", |body, respond| reply(respond, flipped(body), "0"), "reply differs from what was sent at byte 100"),
     (
-        "too short",
-        |body, respond| reply(respond, body.slice(..50), "0"),
-        "reply of 50 bytes and not the 136 that were sent",
+        "other bytes",
+        |body, respond| reply(respond, flipped(body), "0"),
+        "reply differs from what was expected at byte 100",
     ),
+    ("too short", |body, respond| reply(respond, body.slice(..50), "0"), "reply of 50 bytes and not the 136 expected"),
     (
         "too long",
         |body, respond| reply(respond, [body, Bytes::from_static(b"more")].concat().into(), "0"),
-        "reply of 140 bytes and not the 136 that were sent",
+        "reply of 140 bytes and not the 136 expected",
     ),
     (
         "compressed",

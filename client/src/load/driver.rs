@@ -5,9 +5,12 @@ use std::{
     sync::Arc,
 };
 
-use tokio::{net::TcpStream, time::timeout};
+use tokio::{net::TcpStream, sync::Mutex, time::timeout};
 
-use super::{CallError, Live, LoadError, LoadSample, LoadSpec, Window, Wire, engine, http2, meter::Meter, raw};
+use super::{
+    CallError, Live, LoadError, LoadSample, LoadSpec, Sharing, Window, Wire, engine, http2, meter::Meter, pool::Pooled,
+    raw,
+};
 use crate::scenario::Framework;
 
 /// Open connections to one server, for any number of windows one after another.
@@ -24,7 +27,7 @@ pub struct Driver {
 #[derive(Debug)]
 enum Connections {
     Http2(Vec<http2::Connection>, Arc<http2::Template>),
-    Raw(Vec<raw::Connection>),
+    Raw(Vec<raw::Connection>, Arc<raw::Template>),
 }
 
 impl Driver {
@@ -49,11 +52,12 @@ impl Driver {
                 Connections::Http2(connections, http2::Template::new(&spec))
             }
             Framework::Raw => {
+                let template = raw::Template::new(&spec);
                 let mut connections = Vec::with_capacity(count);
                 for _ in 0..count {
-                    connections.push(raw::Connection::open(open_socket(&spec).await?, &spec));
+                    connections.push(raw::Connection::open(open_socket(&spec).await?, &template));
                 }
-                Connections::Raw(connections)
+                Connections::Raw(connections, template)
             }
         };
         let alarm = engine::KernelAlarm::new().map_err(|source| LoadError::Timer { source })?;
@@ -65,8 +69,8 @@ impl Driver {
         &self.spec
     }
 
-    /// Calls once on every connection and, over HTTP/2, once more on the first; compares each reply byte for byte, and says
-    /// which wire is really used.
+    /// Calls on every connection once for each size of the payload and, over HTTP/2, once more on the first; compares each reply
+    /// byte for byte, and says which wire is really used.
     ///
     /// # Errors
     /// [`LoadError::Preflight`] with the first thing wrong; a server that is silent for `request_timeout` is one.
@@ -74,7 +78,7 @@ impl Driver {
         let calls = async {
             match &self.connections {
                 Connections::Http2(connections, template) => http2::preflight(connections, template, &self.spec).await,
-                Connections::Raw(connections) => raw::preflight(connections, &self.spec).await,
+                Connections::Raw(connections, template) => raw::preflight(connections, template).await,
             }
         };
         let result = timeout(self.spec.request_timeout, calls).await;
@@ -95,14 +99,18 @@ impl Driver {
     pub async fn run_until(&mut self, window: &Window, live: &Live, enough: impl Future<Output = ()>) -> LoadSample {
         let tasks = 0..self.spec.case.scenario.concurrency as usize;
         let (timeout, alarm) = (self.spec.request_timeout, &self.alarm);
+        let turns = self.turns(tasks.len());
+        let turn = |i: usize| turns.get(i % turns.len().max(1)).cloned();
         let before = self.traffic();
         let sample = match &self.connections {
             Connections::Http2(connections, template) => {
-                let transports = tasks.map(|i| connections[i % connections.len()].transport(template));
+                let transports =
+                    tasks.map(|i| Pooled::new(connections[i % connections.len()].transport(template, i), turn(i)));
                 engine::run(transports, window, timeout, alarm, live, enough).await
             }
-            Connections::Raw(connections) => {
-                let transports = tasks.map(|i| connections[i % connections.len()].transport());
+            Connections::Raw(connections, template) => {
+                let transports =
+                    tasks.map(|i| Pooled::new(connections[i % connections.len()].transport(template, i), turn(i)));
                 engine::run(transports, window, timeout, alarm, live, enough).await
             }
         };
@@ -110,12 +118,24 @@ impl Driver {
         LoadSample { sent_bytes: after.0 - before.0, received_bytes: after.1 - before.1, ..sample }
     }
 
+    /// One for each connection, where calls take turns on it.
+    fn turns(&self, tasks: usize) -> Vec<Arc<Mutex<()>>> {
+        let connections = match &self.connections {
+            Connections::Http2(connections, _) => connections.len(),
+            Connections::Raw(connections, _) => connections.len(),
+        };
+        match self.spec.case.sharing {
+            Sharing::Pool if tasks > connections => (0..connections).map(|_| Arc::default()).collect(),
+            Sharing::Pool | Sharing::Mux => Vec::new(),
+        }
+    }
+
     /// Bytes written to all sockets and read from them so far.
     fn traffic(&self) -> (u64, u64) {
         let sum = |(written, read), meter: &Meter| (written + meter.written(), read + meter.read());
         match &self.connections {
             Connections::Http2(connections, _) => connections.iter().map(http2::Connection::meter).fold((0, 0), sum),
-            Connections::Raw(connections) => connections.iter().map(raw::Connection::meter).fold((0, 0), sum),
+            Connections::Raw(connections, _) => connections.iter().map(raw::Connection::meter).fold((0, 0), sum),
         }
     }
 }

@@ -17,6 +17,18 @@ pub enum LoadError {
         /// What it may be.
         allowed: &'static str,
     },
+    /// What a framework can't do.
+    #[error("{field} {value}: not for {framework}: {why}")]
+    Unable {
+        /// The field's name.
+        field: &'static str,
+        /// Its value.
+        value: String,
+        /// What was to be measured.
+        framework: Framework,
+        /// Why not, in a sentence.
+        why: &'static str,
+    },
     /// The TCP connection was refused or failed.
     #[error("{framework} server {addr}: can't connect: {source}")]
     Connect {
@@ -82,20 +94,43 @@ pub enum CallError {
     /// An HTTP status other than 200.
     #[error("HTTP status {0}")]
     Http(u16),
-    /// A reply of another length than the request, counted with its framing.
-    #[error("reply of {got} bytes and not the {expected} that were sent")]
+    /// A reply of another length than it should have, counted with its framing and without compression.
+    #[error("reply of {got} bytes and not the {expected} expected")]
     Length {
-        /// Bytes read; reading stops at the first beyond `expected`.
+        /// Bytes read, or announced; reading stops at the first beyond `expected`.
         got: usize,
-        /// Bytes of the request's message with its prefix.
+        /// Bytes of the right reply's message with its prefix.
         expected: usize,
     },
     /// A reply of the right length with other bytes.
-    #[error("reply differs from what was sent at byte {0}")]
+    #[error("reply differs from what was expected at byte {0}")]
     Mismatch(usize),
     /// A reply compressed though no encoding was offered.
     #[error("reply is compressed, which was not offered")]
     Compressed,
+    /// A reply compressed in another way than with gzip, or in one that isn't named.
+    #[error("reply is compressed with {0:?}, and only gzip was offered")]
+    Encoding(String),
+    /// The first byte of a message says whether it is compressed.
+    #[error("reply with compression flag {0}, neither 0 nor 1")]
+    Flag(u8),
+    /// A message whose length isn't known beforehand, far longer than it can be.
+    #[error("reply of {got} bytes, over the limit of {limit}")]
+    TooLong {
+        /// Bytes announced.
+        got: usize,
+        /// Twice those expected, and something for small ones.
+        limit: usize,
+    },
+    /// A reply that can't be decoded.
+    #[error("reply can't be decoded: {0}")]
+    Decode(String),
+    /// A stream that ended, with status 0, with a request unanswered.
+    #[error("the server ended the stream before its reply")]
+    StreamEnded,
+    /// A stream on which something came without a request.
+    #[error("the server sent more than one reply to a message")]
+    Unasked,
     /// The stream was reset.
     #[error("stream reset: {0}")]
     Reset(h2::Reason),

@@ -21,38 +21,67 @@ use tokio::{
 use super::{
     CallError, LoadSpec, Wire,
     engine::Transport,
-    message::{self, EchoCheck},
+    message::{EchoCheck, Payloads, Picker},
     meter::{Meter, Metered},
 };
-use crate::scenario::MAX_PAYLOAD;
+use crate::scenario::{MAX_PAYLOAD, Payload};
 
 /// Bytes of small requests written at once.
 const WRITE_BURST: usize = 64 << 10;
+/// Calls taken off the queue at once.
+const BURST_CALLS: usize = 1024;
 /// Bytes read at once.
 const READ_BUFFER: usize = 256 << 10;
 
 /// A call on its way.
 #[derive(Debug)]
 struct Ticket {
+    share: usize,
     verify: bool,
     done: oneshot::Sender<Result<(), CallError>>,
+}
+
+/// What every connection of a driver sends, built once.
+#[derive(Debug)]
+pub(super) struct Template {
+    payload: Payload,
+    /// One for each share of the payload.
+    messages: Vec<Message>,
+}
+
+#[derive(Debug)]
+struct Message {
+    frame_len: usize,
+    /// The request with its length, over and over, up to [`WRITE_BURST`].
+    frames: Bytes,
+    reply: Bytes,
+}
+
+impl Template {
+    pub(super) fn new(spec: &LoadSpec) -> Arc<Self> {
+        let messages = Payloads::of(&spec.case).into_iter().map(|Payloads { request, reply }| {
+            let frame = frame(&request);
+            let burst = (WRITE_BURST / frame.len()).max(1);
+            Message { frame_len: frame.len(), frames: frame.repeat(burst).into(), reply }
+        });
+        Arc::new(Self { payload: spec.case.scenario.payload, messages: messages.collect() })
+    }
 }
 
 /// One TCP connection. Its own task runs it until the last handle is gone.
 #[derive(Debug)]
 pub(super) struct Connection {
-    handle: RawTransport,
+    handle: Handle,
     meter: Arc<Meter>,
 }
 
 impl Connection {
-    pub(super) fn open(socket: TcpStream, spec: &LoadSpec) -> Self {
-        let payload = message::payload(spec.case.scenario.payload.largest() as usize);
+    pub(super) fn open(socket: TcpStream, template: &Arc<Template>) -> Self {
         let (calls, queue) = mpsc::unbounded_channel();
         let ended = Arc::<OnceLock<String>>::default();
         let meter = Arc::<Meter>::default();
-        tokio::spawn(drive(socket, meter.clone(), payload, queue, ended.clone()));
-        Self { handle: RawTransport { calls, ended }, meter }
+        tokio::spawn(drive(socket, meter.clone(), template.clone(), queue, ended.clone()));
+        Self { handle: Handle { calls, ended }, meter }
     }
 
     /// What its socket has seen.
@@ -60,26 +89,40 @@ impl Connection {
         &self.meter
     }
 
-    /// The side of one task.
-    pub(super) fn transport(&self) -> RawTransport {
-        self.handle.clone()
+    /// The side of the `task`th task.
+    pub(super) fn transport(&self, template: &Template, task: usize) -> RawTransport {
+        RawTransport { handle: self.handle.clone(), picker: Picker::new(template.payload, task) }
     }
 }
 
-/// Calls of one task, one after another.
+/// A way to a connection's task.
 #[derive(Debug, Clone)]
-pub(super) struct RawTransport {
+struct Handle {
     calls: mpsc::UnboundedSender<Ticket>,
     /// Why the connection ended.
     ended: Arc<OnceLock<String>>,
 }
 
+/// Calls of one task, one after another.
+#[derive(Debug)]
+pub(super) struct RawTransport {
+    handle: Handle,
+    picker: Picker,
+}
+
 impl Transport for RawTransport {
     async fn call(&mut self, verify: bool) -> Result<(), CallError> {
+        let share = self.picker.next();
+        self.handle.exchange(share, verify).await
+    }
+}
+
+impl Handle {
+    async fn exchange(&self, share: usize, verify: bool) -> Result<(), CallError> {
         let (done, reply) = oneshot::channel();
         // Tickets go only when the connection goes.
         let lost = || CallError::ConnectionLost(self.ended.get().cloned().unwrap_or_default());
-        self.calls.send(Ticket { verify, done }).map_err(|_| lost())?;
+        self.calls.send(Ticket { share, verify, done }).map_err(|_| lost())?;
         reply.await.map_err(|_| lost())?
     }
 }
@@ -89,15 +132,15 @@ impl Transport for RawTransport {
 async fn drive(
     socket: TcpStream,
     meter: Arc<Meter>,
-    payload: Bytes,
+    template: Arc<Template>,
     queue: mpsc::UnboundedReceiver<Ticket>,
     ended: Arc<OnceLock<String>>,
 ) {
     let (read, write) = socket.into_split();
     let (read, write) = (Metered::counting(read, meter.clone()), Metered::counting(write, meter));
     let (to_reader, awaiting) = mpsc::unbounded_channel();
-    let mut writer = pin!(write_requests(write, &payload, queue, to_reader));
-    let mut reader = pin!(read_replies(read, &payload, awaiting));
+    let mut writer = pin!(write_requests(write, &template, queue, to_reader));
+    let mut reader = pin!(read_replies(read, &template, awaiting));
     let cause = tokio::select! {
         result = &mut writer => result,
         result = &mut reader => result,
@@ -110,30 +153,38 @@ async fn drive(
 
 async fn write_requests(
     mut socket: Metered<OwnedWriteHalf>,
-    payload: &[u8],
+    template: &Template,
     mut queue: mpsc::UnboundedReceiver<Ticket>,
     to_reader: mpsc::UnboundedSender<Ticket>,
 ) -> io::Result<()> {
-    let frame = frame(payload);
-    let burst = (WRITE_BURST / frame.len()).max(1);
-    let frames = frame.repeat(burst);
-    let mut tickets = Vec::with_capacity(burst);
+    let mut tickets = Vec::with_capacity(BURST_CALLS);
     loop {
-        let n = queue.recv_many(&mut tickets, burst).await;
+        let n = queue.recv_many(&mut tickets, BURST_CALLS).await;
         if n == 0 {
             return Ok(());
         }
-        for ticket in tickets.drain(..) {
+        let mut tickets = tickets.drain(..).peekable();
+        while let Some(first) = tickets.next() {
+            let share = first.share;
+            let Message { frame_len, frames, .. } = &template.messages[share];
+            let mut bytes = *frame_len;
             // The reader goes only with us.
-            let _ = to_reader.send(ticket);
+            let _ = to_reader.send(first);
+            // One write for calls of one size that follow each other.
+            while bytes + frame_len <= frames.len()
+                && let Some(next) = tickets.next_if(|next| next.share == share)
+            {
+                bytes += frame_len;
+                let _ = to_reader.send(next);
+            }
+            socket.write_all(&frames[..bytes]).await?;
         }
-        socket.write_all(&frames[..n * frame.len()]).await?;
     }
 }
 
 async fn read_replies(
     socket: Metered<OwnedReadHalf>,
-    payload: &[u8],
+    template: &Template,
     mut awaiting: mpsc::UnboundedReceiver<Ticket>,
 ) -> io::Result<()> {
     let mut socket = BufReader::with_capacity(READ_BUFFER, socket);
@@ -147,7 +198,8 @@ async fn read_replies(
                 "the server sent a length of {len}, over the limit of {MAX_PAYLOAD}"
             )));
         }
-        let result = read_reply(&mut socket, len as usize, EchoCheck::new(payload, ticket.verify)).await?;
+        let reply = &template.messages[ticket.share].reply;
+        let result = read_reply(&mut socket, len as usize, EchoCheck::new(reply, ticket.verify)).await?;
         // A call that was given up waits no more; its reply had to be read all the same.
         let _ = ticket.done.send(result);
     }
@@ -190,12 +242,14 @@ fn frame(payload: &[u8]) -> Bytes {
     frame.freeze()
 }
 
-/// Makes one verified call on every connection.
-pub(super) async fn preflight(connections: &[Connection], spec: &LoadSpec) -> Result<Wire, CallError> {
+/// Makes one verified call on every connection for each size of the payload.
+pub(super) async fn preflight(connections: &[Connection], template: &Template) -> Result<Wire, CallError> {
     for connection in connections {
-        connection.transport().call(true).await?;
+        for share in 0..template.messages.len() {
+            connection.handle.exchange(share, true).await?;
+        }
     }
-    let bytes = size_of::<u32>() as u64 + spec.case.scenario.payload.largest();
+    let largest = template.messages.iter().max_by_key(|message| message.frame_len);
     Ok(Wire {
         http_version: "TCP".to_owned(),
         content_type: None,
@@ -207,7 +261,7 @@ pub(super) async fn preflight(connections: &[Connection], spec: &LoadSpec) -> Re
         server_settings: None,
         request_header_names: Vec::new(),
         response_header_names: Vec::new(),
-        request_bytes: bytes,
-        response_bytes: bytes,
+        request_bytes: largest.map_or(0, |message| message.frame_len as u64),
+        response_bytes: largest.map_or(0, |message| (size_of::<u32>() + message.reply.len()) as u64),
     })
 }

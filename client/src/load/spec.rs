@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, time::Duration};
 
 use super::{Case, End, LoadError};
-use crate::scenario::{Framework, MAX_CONCURRENCY, MAX_PAYLOAD};
+use crate::scenario::{Compression, Framework, MAX_CONCURRENCY, MAX_PAYLOAD};
 
 /// Which server, which load, over which connections.
 #[derive(Debug, Clone)]
@@ -43,8 +43,9 @@ impl LoadSpec {
         }
     }
 
-    /// The limits of HTTP/2 (RFC 9113, 6.5.2 and 6.9.1), of a scenario and of a window.
+    /// What the framework can do, and the limits of HTTP/2 (RFC 9113, 6.5.2 and 6.9.1), of a scenario and of a window.
     pub(super) fn validate(&self) -> Result<(), LoadError> {
+        self.validate_encodings()?;
         if let Some(rate) = self.case.window.rate
             && !(MIN_RATE..=MAX_RATE).contains(&rate)
         {
@@ -77,6 +78,22 @@ impl LoadSpec {
             Some((field, value, _, allowed)) => Err(LoadError::Spec { field, value: value.to_string(), allowed }),
             None => Ok(()),
         }
+    }
+
+    fn validate_encodings(&self) -> Result<(), LoadError> {
+        let &Self { framework, case: Case { serialization, compression, accept_gzip, .. }, .. } = self;
+        let unable = |field, value: &str, why| LoadError::Unable { field, value: value.to_owned(), framework, why };
+        framework.speaks(serialization).map_err(|why| unable("serialization", serialization.name(), why))?;
+        if framework == Framework::Raw {
+            let why = "the raw echo carries bytes, no messages";
+            if compression != Compression::None {
+                return Err(unable("compression", compression.name(), why));
+            }
+            if accept_gzip {
+                return Err(unable("accept gzip", "true", why));
+            }
+        }
+        Ok(())
     }
 }
 

@@ -12,9 +12,9 @@ pub struct Wire {
     pub content_type: Option<String>,
     /// The reply's content-type.
     pub response_content_type: Option<String>,
-    /// The request's message encoding: always `identity`, and no other is offered.
+    /// How requests are compressed: `gzip`, or `identity` for not at all.
     pub request_encoding: String,
-    /// The reply's `grpc-encoding`, `identity` where it has none.
+    /// How the reply's message was compressed, whatever its headers announce.
     pub response_encoding: String,
     /// Connections open.
     pub connections: usize,
@@ -26,8 +26,8 @@ pub struct Wire {
     pub request_header_names: Vec<String>,
     /// Names in the order they came, `:status` first, trailers last.
     pub response_header_names: Vec<String>,
-    /// Bytes that one call sends on the socket, framing included, once the connection is warm: header tables filled,
-    /// settings exchanged. Acknowledgements and window updates that fall into the call count.
+    /// Bytes that one call, of the payload's largest size, sends on the socket, framing included, once the connection is
+    /// warm: header tables filled, settings exchanged. Acknowledgements and window updates that fall into the call count.
     pub request_bytes: u64,
     /// Bytes that one call receives on the socket, likewise.
     pub response_bytes: u64,

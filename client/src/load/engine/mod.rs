@@ -32,6 +32,16 @@ pub(super) trait Transport: Send + 'static {
     /// Sends one call and reads its whole reply, compared byte for byte where `verify` says so. Dropping the future gives
     /// the call up and leaves the transport usable.
     fn call(&mut self, verify: bool) -> impl Future<Output = Result<(), CallError>> + Send;
+
+    /// What is left of the comparison of a reply that came: what takes so long that it must not be part of the call's time.
+    fn check(&mut self) -> Result<(), CallError> {
+        Ok(())
+    }
+
+    /// Lets go of what is held between calls, at the end of the window.
+    fn close(&mut self) -> impl Future<Output = ()> + Send {
+        async {}
+    }
 }
 
 /// Runs one window with a task for each transport. Returns once every call was answered, failed, or given up after
@@ -84,6 +94,7 @@ async fn send_calls<T: Transport>(mut transport: T, mut tally: Tally, pace: Arc<
         let begun = Instant::now();
         let result = patience.limit(begun, transport.call(verify)).await;
         let ended = Instant::now();
+        let result = result.and_then(|()| transport.check());
         match &result {
             Ok(()) => tally.ok(ended - begun, ended - turn.intended.unwrap_or(begun)),
             Err(error) => tally.error(error),
@@ -94,6 +105,7 @@ async fn send_calls<T: Transport>(mut transport: T, mut tally: Tally, pace: Arc<
         }
         pace.think().await;
     }
+    transport.close().await;
 }
 
 /// Waits for every task. A task only panics by a defect of ours, which must not pass as a figure.

@@ -259,6 +259,41 @@ async fn a_call_costs_the_engine_no_allocation_in_any_kind_of_window() {
     }
 }
 
+/// Closing it takes its time, or for ever.
+struct SlowToClose(Option<u64>);
+
+impl Transport for SlowToClose {
+    async fn call(&mut self, _verify: bool) -> Result<(), CallError> {
+        sleep(ms(10)).await;
+        Ok(())
+    }
+
+    fn check(&mut self) -> Result<(), CallError> {
+        Err(CallError::Mismatch(0))
+    }
+
+    async fn close(&mut self) {
+        match self.0 {
+            Some(time) => sleep(ms(time)).await,
+            None => pending().await,
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_held_between_calls_is_let_go_after_the_window_for_as_long_as_it_drains() {
+    for (closing, expected) in [(Some(5), ms(105)), (None, ms(100) + DRAIN_TIMEOUT)] {
+        for window in [Window::lasting(ms(100)), requests(10)] {
+            let begun = Instant::now();
+            let (alarm, live) = (Arc::new(VirtualAlarm { late: Duration::ZERO }), Live::default());
+            let sample = run([SlowToClose(closing)], &window, HOUR, &alarm, &live, pending()).await;
+            assert_eq!((sample.started, sample.unfinished, sample.window), (10, 0, ms(100)));
+            assert_eq!((sample.ok, sample.error), (0, 10), "a check that fails is an error");
+            assert_eq!(begun.elapsed(), expected);
+        }
+    }
+}
+
 thread_local!(static ALLOCATIONS: Cell<u64> = const { Cell::new(0) });
 
 /// Allocations of this thread so far.

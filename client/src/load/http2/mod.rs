@@ -1,0 +1,123 @@
+//! Calls over HTTP/2, for gRPC and for Triple in gRPC mode.
+//!
+//! - `template`: what is sent; `transport`: one call after another, on streams of one message or of many.
+
+mod template;
+mod transport;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use h2::client::SendRequest;
+use http::{HeaderMap, HeaderName, HeaderValue, header::CONTENT_TYPE};
+use tokio::net::TcpStream;
+
+pub(super) use self::template::Template;
+use self::{template::GRPC_ENCODING, transport::Http2Transport};
+use super::{
+    CallError, LoadSpec, PeerSettings, Wire,
+    meter::{Meter, Metered},
+};
+
+const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
+const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
+
+/// How much of a server's `grpc-message` is kept.
+const MESSAGE_TEXT_LIMIT: usize = 200;
+
+/// One HTTP/2 connection. Its own task runs it until the last handle is gone.
+#[derive(Debug)]
+pub(super) struct Connection {
+    handle: SendRequest<Bytes>,
+    meter: Arc<Meter>,
+}
+
+impl Connection {
+    pub(super) async fn open(socket: TcpStream, spec: &LoadSpec) -> Result<Self, h2::Error> {
+        let (socket, meter) = Metered::new(socket);
+        let (handle, connection) = h2::client::Builder::new()
+            .enable_push(false)
+            .initial_window_size(spec.stream_window)
+            .initial_connection_window_size(spec.connection_window)
+            .max_frame_size(spec.max_frame)
+            .handshake::<_, Bytes>(socket)
+            .await?;
+        // How the connection ended is told to every call of it.
+        tokio::spawn(async move { drop(connection.await) });
+        Ok(Self { handle, meter })
+    }
+
+    /// What its socket has seen.
+    pub(super) fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    /// The side of the `task`th task.
+    pub(super) fn transport(&self, template: &Arc<Template>, task: usize) -> Http2Transport {
+        Http2Transport::new(self.handle.clone(), template.clone(), task)
+    }
+}
+
+fn check_status(headers: &HeaderMap) -> Result<(), CallError> {
+    let code = headers.get(GRPC_STATUS).ok_or(CallError::NoStatus)?;
+    if code == "0" {
+        return Ok(());
+    }
+    let message = headers.get(GRPC_MESSAGE).map(text).unwrap_or_default();
+    Err(CallError::Status { code: text(code), message: message.chars().take(MESSAGE_TEXT_LIMIT).collect() })
+}
+
+fn text(value: &HeaderValue) -> String {
+    String::from_utf8_lossy(value.as_bytes()).into_owned()
+}
+
+/// Calls once on every connection for each size of the payload, then once more on the first, which by then is warm, for the
+/// largest: its bytes and headers are what is reported. Where streams are long, these have one message all the same.
+pub(super) async fn preflight(
+    connections: &[Connection],
+    template: &Arc<Template>,
+    spec: &LoadSpec,
+) -> Result<Wire, CallError> {
+    for connection in connections {
+        for share in 0..template.messages.len() {
+            connection.transport(template, 0).exchange(share).await?;
+        }
+    }
+    let first = &connections[0];
+    let sizes = template.payload.shares().iter().map(|share| share.size).enumerate();
+    let largest = sizes.max_by_key(|&(_, size)| size).map_or(0, |(share, _)| share);
+    let (written, read) = (first.meter.written(), first.meter.read());
+    let mut transport = first.transport(template, 0);
+    let reply = transport.exchange(largest).await?;
+    let response_encoding = reply.head.get(GRPC_ENCODING).filter(|_| transport.was_compressed());
+    let encoding = |header: Option<&HeaderValue>| header.map_or_else(|| IDENTITY.to_owned(), text);
+    let name = |name: &HeaderName| name.to_string();
+    Ok(Wire {
+        http_version: "HTTP/2".to_owned(),
+        content_type: template.headers.get(CONTENT_TYPE).map(text),
+        response_content_type: reply.head.get(CONTENT_TYPE).map(text),
+        request_encoding: encoding(template.headers.get(GRPC_ENCODING)),
+        response_encoding: encoding(response_encoding),
+        connections: connections.len(),
+        client_settings: Some(PeerSettings {
+            max_frame_size: spec.max_frame,
+            stream_window: spec.stream_window,
+            connection_window: spec.connection_window,
+            max_concurrent_streams: None,
+        }),
+        server_settings: first.meter.settings(),
+        request_header_names: [":method", ":scheme", ":authority", ":path"]
+            .into_iter()
+            .map(str::to_owned)
+            .chain(template.headers.keys().map(name))
+            .collect(),
+        response_header_names: std::iter::once(":status".to_owned())
+            .chain(reply.head.keys().map(name))
+            .chain(reply.trailers.keys().map(name))
+            .collect(),
+        request_bytes: first.meter.written() - written,
+        response_bytes: first.meter.read() - read,
+    })
+}
+
+const IDENTITY: &str = "identity";
