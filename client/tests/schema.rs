@@ -2,9 +2,10 @@
 
 mod results;
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use analyze::{
+    load::End,
     measure::result::{BytesBasis, Interval, PerOp, RunMeta, RunResult, ServerReading},
     scenario::Compression,
     store::{Artifact, Store, StoreError, load_result},
@@ -24,7 +25,13 @@ fn validator() -> Validator {
 }
 
 fn every_shape() -> Vec<RunResult> {
-    let others = [requested_only(), zero_success(), attached_without_counters(), no_rounds(), at_a_rate(9_000)];
+    let others = [
+        requested_only(),
+        zero_success(),
+        attached_without_counters(),
+        no_rounds(),
+        at_a_rate(9_000, End::After(Duration::from_secs(1))),
+    ];
     [full(), others.to_vec()].concat()
 }
 
@@ -49,7 +56,7 @@ fn results_of_every_shape_are_valid() {
 fn no_key_may_be_missing_and_none_may_be_added() {
     let validator = validator();
     let mut whole = serde_json::to_value(&full()[0]).unwrap();
-    let rate = serde_json::to_value(at_a_rate(9_000)).unwrap();
+    let rate = serde_json::to_value(at_a_rate(9_000, End::After(Duration::from_secs(1)))).unwrap();
     for key in ["payload_mix", "slow_calls", "rounds"] {
         // There they hold what is null here.
         whole[key] = rate[key].clone();
@@ -155,7 +162,7 @@ fn cpu_time_is_the_kernels_where_the_server_does_not_tell() {
 
 #[test]
 fn at_a_rate_both_views_and_what_was_missed_are_told() {
-    let mut result = at_a_rate(9_000);
+    let mut result = at_a_rate(9_000, End::After(Duration::from_secs(1)));
     let figures = &result.figures;
     assert_eq!((figures.latency_min_ms, figures.response_min_ms), (Some(1.001), Some(3.001)));
     assert_eq!((figures.latency_max_ms, figures.response_max_ms), (Some(10.0), Some(12.0)));
@@ -173,8 +180,11 @@ fn at_a_rate_both_views_and_what_was_missed_are_told() {
     );
     result.set_roofline(Some(20_000.0));
     assert_eq!(result.roofline_ratio, None, "the rate is that of the load");
-    let reached = at_a_rate(9_950);
+    let reached = at_a_rate(9_950, End::After(Duration::from_secs(1)));
     assert_eq!((reached.warnings.len(), reached.missed_requests), (1, Some(100)), "{:?}", reached.warnings);
+    // A second of which the last 10.8 ms were spent waiting for the last reply.
+    let counted = at_a_rate(9_800, End::Requests(9_800)).warnings;
+    assert!(!counted.iter().any(|warning| warning.contains("rate")), "{counted:?}");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use analyze::{
-    load::{Case, ErrorCount, Latency, LoadSample, PeerSettings, Wire},
+    load::{Case, End, ErrorCount, Latency, LoadSample, PeerSettings, Window, Wire},
     measure::result::{
         AllocCounters, ClientReading, ContextSwitches, Environment, Interval, MemoryUse, OpCounts, Others, PageFaults,
         PerOp, ProcessUse, RunMeta, RunResult, RunSample, ServerOrigin, ServerReading, Site, SiteTable, SyscallCounts,
@@ -162,14 +162,14 @@ fn process(requests: u64, avg_bytes: u64) -> ProcessUse {
 }
 
 /// At 10,000 calls a second, of which a server managed so many; each waited 2 ms for its turn.
-pub fn at_a_rate(requests: u64) -> RunResult {
+pub fn at_a_rate(requests: u64, end: End) -> RunResult {
     let costs = Costs { requests, allocs: 4, requested: 979, usable: Some(1_024), cpu_us: 10 };
     let mut meta = meta("triple", 2);
-    meta.case.window.rate = Some(10_000.0);
+    meta.case.window = Window { end, rate: Some(10_000.0), ..meta.case.window };
     meta.case.scenario.payload = "128B:80%+1KiB:20%".parse().expect("a mix");
     let samples = [1, 2].map(|round| {
         let mut sample = sample(round, requests, &costs);
-        sample.load.scheduled = Some(10_000);
+        sample.load.scheduled = Some(if end == End::Requests(requests) { requests } else { 10_000 });
         let mut response = Latency::default();
         (1..=requests).for_each(|i| response.record(3_000_000 + i * 1_000));
         sample.load.response = Some(response);

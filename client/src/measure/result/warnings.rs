@@ -21,8 +21,8 @@ const IDENTITY: &str = "identity";
 const QPS_SPREAD_LIMIT: f64 = 0.10;
 /// A load that starts fewer calls than this share of the rate asked for has not reached it.
 const RATE_REACHED: f64 = 0.99;
-/// From here on, ms on average, calls that start later than they should are worth a word. The runtime's clock ticks once a
-/// millisecond.
+/// From here on, ms on average, calls that start later than they should are worth a word. A load generator with CPU time to
+/// spare is late by some hundredths of it.
 const LATE_START_MS: f64 = 1.0;
 /// The exact profile is taken in a pass of its own; up to this share it may differ from the timed rounds.
 const SITES_TOLERANCE: f64 = 0.01;
@@ -67,7 +67,7 @@ pub(super) fn of_sites(figures: &Figures, sites: &SiteTable, counted: Option<Per
 /// At a rate, what the load generator could not do of it.
 fn rate(result: &RunResult, warnings: &mut Vec<String>) {
     let Some(asked) = result.load.qps.filter(|_| result.load.kind == LoadKind::Rate) else { return };
-    let seconds = result.rounds.iter().map(|round| round.window_ns as f64 / 1e9).sum();
+    let seconds = result.rounds.iter().map(|round| sending_ns(round, result.load.requests) as f64 / 1e9).sum();
     if let Some(started) = ratio(result.total_requests as f64, seconds)
         && started < asked * RATE_REACHED
     {
@@ -92,6 +92,12 @@ fn rate(result: &RunResult, warnings: &mut Vec<String>) {
             result.concurrency
         ));
     }
+}
+
+/// How long calls were sent. A window of so many calls lasts until the last of them is answered.
+fn sending_ns(round: &Round, requests: Option<u64>) -> u64 {
+    let last_reply = requests.and(round.latency.max_ns).unwrap_or(0);
+    round.window_ns.saturating_sub(last_reply)
 }
 
 /// What was asked for of compression and is not so.
