@@ -16,24 +16,8 @@ pub(crate) enum Framing {
 pub(crate) enum Codec {
     Proto,
     Json,
-    /// Protobuf envelopes around arguments in this serialization, which this server does not speak.
-    Wrapper(Serialization),
-}
-
-/// How an argument in an envelope is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Serialization {
-    Hessian2,
-    Msgpack,
-}
-
-impl Serialization {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Serialization::Hessian2 => "hessian2",
-            Serialization::Msgpack => "msgpack",
-        }
-    }
+    /// Envelopes, which are protobuf around an argument in a serialization that they name. dubbo-go sends them as `Proto`.
+    Envelope,
 }
 
 /// A content-type this server knows.
@@ -47,12 +31,14 @@ pub(crate) struct ContentType {
 
 /// `Accept-Post` where both framings are served.
 pub(crate) const ACCEPT_POST: HeaderValue = HeaderValue::from_static(
-    "application/grpc, application/grpc+json, application/grpc+json; charset=utf-8, application/grpc+proto, \
-     application/json, application/json; charset=utf-8, application/proto",
+    "application/grpc, application/grpc+hessian2, application/grpc+json, application/grpc+json; charset=utf-8, \
+     application/grpc+msgpack, application/grpc+proto, application/hessian2, application/json, \
+     application/json; charset=utf-8, application/msgpack, application/proto",
 );
 /// `Accept-Post` of methods that stream: gRPC framing only.
 pub(crate) const ACCEPT_POST_GRPC: HeaderValue = HeaderValue::from_static(
-    "application/grpc, application/grpc+json, application/grpc+json; charset=utf-8, application/grpc+proto",
+    "application/grpc, application/grpc+hessian2, application/grpc+json, application/grpc+json; charset=utf-8, \
+     application/grpc+msgpack, application/grpc+proto",
 );
 /// `Accept-Post` of the health service: protobuf in gRPC framing.
 pub(crate) const ACCEPT_POST_HEALTH: HeaderValue = HeaderValue::from_static("application/grpc, application/grpc+proto");
@@ -78,10 +64,8 @@ impl ContentType {
         let pads_with_empty_message = framing == Framing::Grpc && is("data");
         let codec = if is("json") {
             Codec::Json
-        } else if is("hessian2") {
-            Codec::Wrapper(Serialization::Hessian2)
-        } else if is("msgpack") {
-            Codec::Wrapper(Serialization::Msgpack)
+        } else if is("hessian2") || is("msgpack") {
+            Codec::Envelope
         } else if is("proto") || (framing == Framing::Grpc && !codec.is_empty()) {
             // gRPC peers name their subtype freely; what they send is protobuf.
             Codec::Proto
@@ -118,12 +102,12 @@ mod tests {
             ("application/grpc+data", Grpc, Proto),
             ("application/grpc+json", Grpc, Json),
             ("application/grpc+json; charset=utf-8", Grpc, Json),
-            ("application/grpc+hessian2", Grpc, Wrapper(Serialization::Hessian2)),
+            ("application/grpc+hessian2", Grpc, Envelope),
             ("application/proto", Unary, Proto),
             ("application/json", Unary, Json),
             ("application/json;charset=UTF-8", Unary, Json),
             ("application/json; charset=\"utf-8\"", Unary, Json),
-            ("application/msgpack", Unary, Wrapper(Serialization::Msgpack)),
+            ("application/msgpack", Unary, Envelope),
         ] {
             let parsed = ContentType::parse(value).unwrap_or_else(|| panic!("{value} is unknown"));
             assert_eq!((parsed.framing, parsed.codec), (framing, codec), "{value}");

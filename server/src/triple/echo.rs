@@ -1,20 +1,18 @@
 //! The service itself: decodes a request, encodes the response.
 
-use base64::{
-    Engine, alphabet,
-    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig, general_purpose::STANDARD},
-};
 use bytes::{Buf, Bytes};
-use echo_proto::benchmark::BenchmarkRequest;
+use echo_proto::{
+    benchmark::BenchmarkRequest,
+    envelope::{self, is_envelope},
+};
 use prost::{
     Message as _,
     encoding::{WireType, decode_varint},
 };
-use serde::{Deserialize, Serialize};
 
 use super::{
-    content_type::{Codec, Serialization},
-    encoding,
+    content_type::Codec,
+    encoding, json,
     message::{Enclosure, Message, PAYLOAD_FIELD, benchmark_response_len},
     segments::Segments,
     status::{Code, Fault},
@@ -54,39 +52,52 @@ impl Answer {
 /// Answers one request message, given uncompressed.
 ///
 /// # Errors
-/// The message is no `BenchmarkRequest` in this codec, or its answer is too long.
+/// The message is no request in this codec, or its answer is too long.
 pub(crate) fn echo(request: Segments, answer: Answer) -> Result<Message, Fault> {
     match answer.codec {
-        Codec::Proto => {
-            let payload = answer.payload(decode_proto(request)?);
-            check_length(benchmark_response_len(payload.remaining()), answer.limit)?;
-            match answer.gzip_level {
-                Some(level) => {
-                    let plain = Message::benchmark_response(payload, Enclosure::Bare);
-                    compressed(plain, level, answer.prefixed)
-                }
-                None => Ok(Message::benchmark_response(payload, enclosure(answer.prefixed, false))),
-            }
-        }
+        Codec::Proto => match decode_proto(request)? {
+            Request::Benchmark(payload) => benchmark_response(answer.payload(payload), answer),
+            Request::Envelope(message) => encoded(answer_envelope(&message, answer)?, answer),
+        },
         Codec::Json => {
-            let payload = Bytes::from(decode_json(request.into_contiguous())?);
-            let json = encode_json(&answer.payload(payload.into()).into_contiguous())?;
-            check_length(json.len(), answer.limit)?;
-            match answer.gzip_level {
-                Some(level) => compressed(json, level, answer.prefixed),
-                None => Ok(Message::encoded(json, enclosure(answer.prefixed, false))),
-            }
+            let payload = Bytes::from(json::decode(request.into_contiguous())?);
+            encoded(json::encode(&answer.payload(payload.into()).into_contiguous())?, answer)
         }
-        Codec::Wrapper(serialization) => Err(unsupported_wrapper(serialization)),
+        Codec::Envelope => encoded(answer_envelope(&request, answer)?, answer),
     }
 }
 
-/// Wrapped arguments are refused rather than echoed wrongly.
-pub(crate) fn unsupported_wrapper(serialization: Serialization) -> Fault {
-    Fault::new(
-        Code::Unimplemented,
-        format!("serialization {} is not supported: supported are proto and json", serialization.name()),
-    )
+fn benchmark_response(payload: Segments, answer: Answer) -> Result<Message, Fault> {
+    check_length(benchmark_response_len(payload.remaining()), answer.limit)?;
+    match answer.gzip_level {
+        Some(level) => {
+            let plain = Message::benchmark_response(payload, Enclosure::Bare);
+            compressed(plain, level, answer.prefixed)
+        }
+        None => Ok(Message::benchmark_response(payload, enclosure(answer.prefixed, false))),
+    }
+}
+
+/// A reply that is encoded already.
+fn encoded(reply: Bytes, answer: Answer) -> Result<Message, Fault> {
+    check_length(reply.len(), answer.limit)?;
+    match answer.gzip_level {
+        Some(level) => compressed(reply, level, answer.prefixed),
+        None => Ok(Message::encoded(reply, enclosure(answer.prefixed, false))),
+    }
+}
+
+/// The envelope that answers one: the argument is decoded, and its payload encoded anew.
+fn answer_envelope(message: &Segments, answer: Answer) -> Result<Bytes, Fault> {
+    let request = envelope::decode_request(message.pieces()).map_err(invalid_argument)?;
+    match answer.handler.response_size {
+        None => request.encode_echo(),
+        Some(size) => {
+            let payload: Segments = request.payload().iter().cloned().collect();
+            request.encode_response(payload.resized(size as usize))
+        }
+    }
+    .map_err(invalid_argument)
 }
 
 fn compressed(plain: impl Buf, level: u8, prefixed: bool) -> Result<Message, Fault> {
@@ -103,18 +114,30 @@ fn check_length(length: usize, limit: usize) -> Result<(), Fault> {
     if length > limit { Err(Fault::too_large(length, limit)) } else { Ok(()) }
 }
 
-/// The payload of an encoded `BenchmarkRequest`, in the pieces it came in when it is the message's only field.
-fn decode_proto(mut message: Segments) -> Result<Segments, Fault> {
+/// What a protobuf message may be.
+#[derive(Debug)]
+enum Request {
+    /// A `BenchmarkRequest` with this payload.
+    Benchmark(Segments),
+    /// An envelope.
+    Envelope(Segments),
+}
+
+/// Tells the two apart, and takes the payload in the pieces it came in when it is the message's only field.
+fn decode_proto(mut message: Segments) -> Result<Request, Fault> {
     if message.is_empty() {
-        return Ok(message);
+        return Ok(Request::Benchmark(message));
     }
     if let Some(head) = only_payload_head(&message) {
         message.advance(head);
-        return Ok(message);
+        return Ok(Request::Benchmark(message));
+    }
+    if is_envelope(message.pieces()) {
+        return Ok(Request::Envelope(message));
     }
     // Unknown or repeated fields: prost knows the rules.
     BenchmarkRequest::decode(message.into_contiguous())
-        .map(|request| request.payload.into())
+        .map(|request| Request::Benchmark(request.payload.into()))
         .map_err(|error| malformed(&error))
 }
 
@@ -145,42 +168,12 @@ fn peek(message: &Segments, into: &mut [u8]) -> usize {
     filled
 }
 
-/// `BenchmarkRequest` and `BenchmarkResponse` in protobuf's JSON: bytes are base64, an empty field is left out.
-#[derive(Debug, Serialize, Deserialize)]
-struct Json<'a> {
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    payload: Option<std::borrow::Cow<'a, str>>,
+pub(crate) fn malformed(error: &dyn std::fmt::Display) -> Fault {
+    invalid_argument(format_args!("unmarshal into benchmark.BenchmarkRequest: {error}"))
 }
 
-/// Protobuf's JSON takes either alphabet, padded or not.
-const LENIENT: GeneralPurposeConfig =
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
-const LENIENT_STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
-const LENIENT_URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
-
-fn decode_json(message: Bytes) -> Result<Vec<u8>, Fault> {
-    if message.is_empty() {
-        return Err(Fault::new(Code::InvalidArgument, "zero-length payload is not a valid JSON object"));
-    }
-    // serde would take an array for a struct.
-    if message.trim_ascii_start().first() != Some(&b'{') {
-        return Err(malformed(&"a JSON object is expected"));
-    }
-    let json: Json<'_> = serde_json::from_slice(&message).map_err(|error| malformed(&error))?;
-    let text = json.payload.unwrap_or_default();
-    let engine = if text.contains(['-', '_']) { LENIENT_URL_SAFE } else { LENIENT_STANDARD };
-    engine.decode(text.as_bytes()).map_err(|error| malformed(&format_args!("payload: {error}")))
-}
-
-fn encode_json(payload: &[u8]) -> Result<Bytes, Fault> {
-    let payload = (!payload.is_empty()).then(|| STANDARD.encode(payload).into());
-    serde_json::to_vec(&Json { payload })
-        .map(Bytes::from)
-        .map_err(|error| Fault::new(Code::Internal, format!("marshal benchmark.BenchmarkResponse: {error}")))
-}
-
-fn malformed(error: &dyn std::fmt::Display) -> Fault {
-    Fault::new(Code::InvalidArgument, format!("unmarshal into benchmark.BenchmarkRequest: {error}"))
+fn invalid_argument(error: impl std::fmt::Display) -> Fault {
+    Fault::new(Code::InvalidArgument, error.to_string())
 }
 
 #[cfg(test)]
@@ -203,14 +196,14 @@ mod tests {
             b"",
             b"\x0a\x00",
             b"\x0a\x02hi",
-            b"\x0a\x82\x00hi",        // an overlong length
-            b"\x0a\x02hi\x0a\x03you", // the last one wins
-            b"\x12\x01x\x0a\x02hi",   // an unknown field in front
-            b"\x0a\x02hi\x12\x01x",   // and behind
-            b"\x0a\x07msgpack\x12\x02ab\x1a\x01c",
-            b"\x0a\x03hi", // too short
-            b"\x0a\x01hi", // too long
-            b"\x08\x01",   // no bytes field
+            b"\x0a\x82\x00hi",          // an overlong length
+            b"\x0a\x02hi\x0a\x03you",   // the last one wins
+            b"\x12\x01x\x0a\x02hi",     // an unknown field in front
+            b"\x0a\x02hi\x12\x01x",     // and behind
+            b"\x0a\x07msgpack\x20\x01", // no envelope
+            b"\x0a\x03hi",              // too short
+            b"\x0a\x01hi",              // too long
+            b"\x08\x01",                // no bytes field
             b"\x0a",
             b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
         ];
@@ -218,7 +211,11 @@ mod tests {
             let expected = BenchmarkRequest::decode(*message).ok().map(|request| request.payload);
             for first in 0..=message.len() {
                 for second in first..=message.len() {
-                    let decoded = decode_proto(pieces(message, &[first, second])).ok().map(Segments::into_contiguous);
+                    let decoded = match decode_proto(pieces(message, &[first, second])) {
+                        Ok(Request::Benchmark(payload)) => Some(payload.into_contiguous()),
+                        Ok(Request::Envelope(_)) => panic!("{message:02x?} is no envelope"),
+                        Err(_) => None,
+                    };
                     assert_eq!(decoded, expected, "{message:02x?} cut at {first} and {second}");
                 }
             }
@@ -231,26 +228,8 @@ mod tests {
         let (front, back) = (message.slice(..100), message.slice(100..));
         let mut cut = Segments::from(front.clone());
         cut.push(back.clone());
-        let payload = decode_proto(cut).unwrap();
+        let Ok(Request::Benchmark(payload)) = decode_proto(cut) else { panic!("it is a BenchmarkRequest") };
         let pointers: Vec<_> = payload.pieces().iter().map(|piece| piece.as_ptr()).collect();
         assert_eq!(pointers, [front[3..].as_ptr(), back.as_ptr()]);
-    }
-
-    #[test]
-    fn json_in_and_out() {
-        let echo = |text: &'static str| decode_json(text.into()).and_then(|payload| encode_json(&payload));
-        for (request, response) in [
-            ("{}", "{}"),
-            (r#"{"payload":null}"#, "{}"),
-            (r#" {"payload":"aGk="} "#, r#"{"payload":"aGk="}"#),
-            (r#"{"payload":"aGk","other":[1]}"#, r#"{"payload":"aGk="}"#),
-            (r#"{"payload":"-_8"}"#, r#"{"payload":"+/8="}"#),
-            (r#"{"payload":"a\u0047k="}"#, r#"{"payload":"aGk="}"#),
-        ] {
-            assert_eq!(echo(request), Ok(response.into()), "{request}");
-        }
-        for request in ["", "[\"aGk=\"]", "{bad", "{} {}", r#"{"payload":1}"#, r#"{"payload":"!"}"#, "null"] {
-            assert_eq!(echo(request).map_err(|fault| fault.code), Err(Code::InvalidArgument), "{request}");
-        }
     }
 }

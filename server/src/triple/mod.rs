@@ -1,7 +1,7 @@
 //! Triple, Dubbo's RPC over HTTP, with as few allocations a call as hyper allows.
 //!
 //! HTTP/1.1 and HTTP/2 with prior knowledge on one port; gRPC framing and Triple's own unary framing; protobuf and JSON
-//! messages; gzip. What is lean about it: the request's header map becomes the reply's, a payload leaves in the pieces
+//! messages, and envelopes with a Hessian or MessagePack argument; gzip. What is lean about it: the request's header map becomes the reply's, a payload leaves in the pieces
 //! it came in, and bodies are an enum, not a box. What remains a call are the request's header map (2 allocations), the
 //! trailer map (2) and hyper's task.
 
@@ -13,6 +13,7 @@ mod encoding;
 mod frame;
 mod health;
 mod held;
+mod json;
 mod message;
 mod receive;
 mod reply;

@@ -97,6 +97,14 @@ impl From<Bytes> for Segments {
     }
 }
 
+impl FromIterator<Bytes> for Segments {
+    fn from_iter<I: IntoIterator<Item = Bytes>>(pieces: I) -> Self {
+        let mut segments = Self::default();
+        pieces.into_iter().for_each(|piece| segments.push(piece));
+        segments
+    }
+}
+
 impl Buf for Segments {
     fn remaining(&self) -> usize {
         self.len

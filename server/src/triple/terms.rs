@@ -2,9 +2,9 @@
 
 use super::{
     Options,
-    content_type::{Codec, ContentType, Framing},
+    content_type::{ContentType, Framing},
     deadline::Deadline,
-    echo::{self, Answer},
+    echo::Answer,
     encoding::Encoding,
     status::{Code, Fault},
 };
@@ -29,7 +29,7 @@ pub(crate) struct Terms {
 
 impl Terms {
     /// # Errors
-    /// A wrong protocol version, an unknown compression, serialization or timeout, or a deadline that has passed.
+    /// A wrong protocol version, an unknown compression or timeout, or a deadline that has passed.
     pub(crate) fn of(headers: &HeaderMap, content_type: ContentType, options: &Options) -> Result<Self, Fault> {
         let ContentType { framing, codec, .. } = content_type;
         let (request_encoding, offered) = match framing {
@@ -39,9 +39,6 @@ impl Terms {
                 (headers.get(CONTENT_ENCODING), headers.get(ACCEPT_ENCODING))
             }
         };
-        if let Codec::Wrapper(serialization) = codec {
-            return Err(echo::unsupported_wrapper(serialization));
-        }
         let request_encoding = Encoding::of_request(request_encoding)?;
         let gzip = request_encoding == Encoding::Gzip || options.accept_gzip && Encoding::gzip_is_offered(offered);
         let deadline = Deadline::of(headers, framing)?;

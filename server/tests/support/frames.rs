@@ -9,6 +9,7 @@ const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;
 const END_STREAM: u8 = 1;
 const FRAME_HEAD: usize = 9;
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 pub(crate) type Fields = BTreeMap<String, String>;
 
@@ -50,6 +51,27 @@ impl Reply {
             reply.ended |= kind == RST_STREAM || matches!(kind, DATA | HEADERS) && flags & END_STREAM != 0;
         }
         reply
+    }
+}
+
+/// What a client said on stream 1.
+#[derive(Debug)]
+pub(crate) struct Request {
+    headers: Fields,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Request {
+    pub(crate) fn parse(bytes: &[u8]) -> Self {
+        // A reply's headers have a status; a request's are told from trailers by nothing.
+        let Reply { trailers: headers, body, .. } = Reply::parse(bytes.strip_prefix(PREFACE).unwrap());
+        Self { headers, body }
+    }
+
+    /// The headers but those with which HTTP/2 says what HTTP/1.1's first line says.
+    pub(crate) fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
+        let all = self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        all.filter(|(name, _)| !name.starts_with(':'))
     }
 }
 

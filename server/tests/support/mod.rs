@@ -7,6 +7,7 @@ pub(crate) mod gzip;
 pub(crate) mod http1;
 pub(crate) mod http2;
 pub(crate) mod others;
+pub(crate) mod vectors;
 
 use std::net::SocketAddr;
 
