@@ -2,6 +2,7 @@
 
 mod cli;
 mod command;
+mod config;
 mod plan;
 mod progress;
 mod terminal;

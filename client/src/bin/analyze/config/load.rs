@@ -1,0 +1,141 @@
+//! `load`: the shape of the load, and what can't go together in it.
+
+use std::{str::FromStr, time::Duration};
+
+use analyze::{
+    load::{CallMode, MessagesPerStream, Sharing},
+    scenario::{MAX_CONCURRENCY, MAX_PAYLOAD, PayloadPattern},
+    units::format_duration,
+};
+
+use super::{
+    Config,
+    finding::Finding,
+    scalars::{DAY, count, rate, rates, size, time, truth, whole},
+    section::{Field, Section},
+};
+
+const KEYS: [&str; 10] = [
+    "qps",
+    "requests",
+    "think",
+    "connections",
+    "sharing",
+    "messages_per_stream",
+    "payload_pattern",
+    "response_size",
+    "sleep",
+    "accept_gzip",
+];
+
+/// The most calls of a round.
+const MAX_REQUESTS: u64 = 1_000_000_000;
+
+/// The shape of the load, the same in every cell.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Load {
+    /// Calls a second, a cell for each; none is a closed loop.
+    pub(crate) qps: Vec<u32>,
+    /// Calls of a round; `None` ends a round by time.
+    pub(crate) requests: Option<u64>,
+    /// Zero at a rate.
+    pub(crate) think: Duration,
+    pub(crate) connections: u32,
+    pub(crate) sharing: Sharing,
+    /// For the streaming cells.
+    pub(crate) messages_per_stream: MessagesPerStream,
+    pub(crate) pattern: PayloadPattern,
+    /// Bytes of payload; `None` is the request's.
+    pub(crate) response_size: Option<u64>,
+    pub(crate) sleep: Duration,
+    pub(crate) accept_gzip: bool,
+}
+
+impl Default for Load {
+    fn default() -> Self {
+        Self {
+            qps: Vec::new(),
+            requests: None,
+            think: Duration::ZERO,
+            connections: 1,
+            sharing: Sharing::default(),
+            messages_per_stream: MessagesPerStream::default(),
+            pattern: PayloadPattern::default(),
+            response_size: None,
+            sleep: Duration::ZERO,
+            accept_gzip: false,
+        }
+    }
+}
+
+pub(super) fn read(top: &Section<'_>, config: &mut Config) {
+    let Some(section) = top.field("load").and_then(|field| field.section(&KEYS)) else { return };
+    let load = &mut config.load;
+    if let Some(qps) = section.field("qps").and_then(|field| read_qps(&field)) {
+        load.qps = qps;
+    }
+    load.requests = section.value("requests", whole(1..=MAX_REQUESTS));
+    section.set("think", &mut load.think, time(Duration::ZERO));
+    section.set("connections", &mut load.connections, count(1..=MAX_CONCURRENCY));
+    section.set("sharing", &mut load.sharing, Sharing::from_str);
+    section.set("messages_per_stream", &mut load.messages_per_stream, MessagesPerStream::from_str);
+    section.set("payload_pattern", &mut load.pattern, PayloadPattern::from_str);
+    load.response_size = section.value("response_size", size(0..=MAX_PAYLOAD));
+    section.set("sleep", &mut load.sleep, time(Duration::ZERO));
+    section.set("accept_gzip", &mut load.accept_gzip, truth);
+}
+
+/// A rate, rates as `1000..20000/10`, or a list of rates.
+fn read_qps(field: &Field<'_>) -> Option<Vec<u32>> {
+    if field.is_list() { field.values(rate) } else { field.value(rates) }
+}
+
+/// What can't go together.
+pub(super) fn check(top: &Section<'_>, config: &Config) {
+    let load = &config.load;
+    let slowest = load.qps.iter().min().copied();
+    let most = config.concurrency_levels.iter().max().copied().unwrap_or_default();
+    let timeout = config.settings.request_timeout;
+    let refuse = |key: &str, problem: String| {
+        if let Some(field) = top.inner("load", key) {
+            field.refuse(problem);
+        }
+    };
+    if !config.call_modes.contains(&CallMode::Streaming) {
+        refuse("messages_per_stream", "needs streaming among call_modes".to_owned());
+    }
+    if load.messages_per_stream == MessagesPerStream::Unbounded
+        && load.sharing == Sharing::Pool
+        && most > load.connections
+    {
+        let connections = load.connections;
+        refuse(
+            "messages_per_stream",
+            format!(
+                "unbounded streams would hold the {connections} connections of the pool for good: load.connections must be \
+                 {most}, for as many calls in flight"
+            ),
+        );
+    }
+    if slowest.is_some() && !load.think.is_zero() {
+        refuse("think", "can't go with load.qps: at a rate a call waits for its time, not for a reply".to_owned());
+    }
+    if let (Some(requests), Some(slowest)) = (load.requests, slowest)
+        && Duration::from_secs(requests / u64::from(slowest)) > DAY
+    {
+        refuse("requests", format!("{requests} at {slowest} a second of load.qps: must take 24h at most"));
+    }
+    if let Some(requests) = load.requests.filter(|requests| *requests < u64::from(most)) {
+        refuse("requests", format!("{requests}: fewer than the {most} calls in flight of concurrency_levels"));
+    }
+    if load.sleep >= timeout {
+        let (sleep, timeout) = (format_duration(load.sleep), format_duration(timeout));
+        refuse("sleep", format!("{sleep}: must be less than benchmark.request_timeout, {timeout}"));
+    }
+}
+
+/// What stands in the file and changes nothing.
+pub(super) fn notes(top: &Section<'_>, config: &Config) -> Vec<Finding> {
+    let duration = top.inner("benchmark", "test_duration").filter(|_| config.load.requests.is_some());
+    duration.map(|duration| duration.note("not used: load.requests ends each round")).into_iter().collect()
+}

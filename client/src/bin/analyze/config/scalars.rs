@@ -1,0 +1,219 @@
+//! Single values: from their text, or what is allowed.
+
+use std::{
+    ops::{Range, RangeInclusive},
+    time::Duration,
+};
+
+use analyze::units::{UnitError, format_duration, parse_duration, parse_size};
+
+/// A day: the longest of any time.
+pub(super) const DAY: Duration = Duration::from_secs(86_400);
+
+/// The fastest rate; no machine of today sends as much over TCP.
+const MAX_QPS: u32 = 10_000_000;
+/// The most rates between two.
+const MAX_STEPS: u32 = 1000;
+/// CPUs that the kernel's set has room for.
+const MAX_CPUS: u32 = 1024;
+
+pub(super) fn whole(allowed: RangeInclusive<u64>) -> impl Fn(&str) -> Result<u64, String> {
+    move |text| {
+        digits(text)
+            .filter(|number| allowed.contains(number))
+            .ok_or_else(|| format!("{text:?}: must be a whole number, {} to {}", allowed.start(), allowed.end()))
+    }
+}
+
+/// The same where it is held in 32 bits, which the largest allowed fits in.
+pub(super) fn count(allowed: RangeInclusive<u32>) -> impl Fn(&str) -> Result<u32, String> {
+    let read = whole(u64::from(*allowed.start())..=u64::from(*allowed.end()));
+    move |text| read(text).map(|number| u32::try_from(number).unwrap_or(u32::MAX))
+}
+
+pub(super) fn truth(text: &str) -> Result<bool, String> {
+    text.parse().map_err(|_| format!("{text:?}: must be true or false"))
+}
+
+pub(super) fn size(allowed: RangeInclusive<u64>) -> impl Fn(&str) -> Result<u64, String> {
+    move |text| match parse_size(text) {
+        Ok(bytes) if allowed.contains(&bytes) => Ok(bytes),
+        Ok(_) => Err(format!("{text:?}: must be {} to {} bytes", allowed.start(), allowed.end())),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// A time as Go's `time.ParseDuration` takes it, without a sign: `1m30s` is a minute and a half.
+pub(super) fn time(low: Duration) -> impl Fn(&str) -> Result<Duration, String> {
+    move |text| match go_duration(text) {
+        Ok(time) if (low..=DAY).contains(&time) => Ok(time),
+        Ok(_) if low.is_zero() => Err(format!("{text:?}: must be 24h at most")),
+        Ok(_) => Err(format!("{text:?}: must be {} to 24h", format_duration(low))),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn go_duration(text: &str) -> Result<Duration, UnitError> {
+    if text == "0" {
+        return Ok(Duration::ZERO);
+    }
+    let is_number = |c: char| c.is_ascii_digit() || c == '.';
+    let mut rest = text;
+    let mut total = Duration::ZERO;
+    loop {
+        let unit = rest.find(|c| !is_number(c)).unwrap_or(rest.len());
+        let end = rest[unit..].find(is_number).map_or(rest.len(), |at| unit + at);
+        let (part, after) = rest.split_at(end);
+        // Go takes the Greek letter as well as the sign.
+        let part = parse_duration(&part.replace('μ', "µ")).ok();
+        total = part.and_then(|part| total.checked_add(part)).ok_or_else(|| UnitError::Duration(text.to_owned()))?;
+        if after.is_empty() {
+            return Ok(total);
+        }
+        rest = after;
+    }
+}
+
+/// One rate, or several: `1000..20000/10` is ten, evenly spaced from 1000 to 20000, in whole calls a second.
+pub(super) fn rates(text: &str) -> Result<Vec<u32>, String> {
+    match text.split_once("..") {
+        None => rate(text).map(|rate| vec![rate]),
+        Some((from, rest)) => spaced(from, rest).ok_or_else(|| {
+            format!(
+                "{text:?}: must be FROM..TO/STEPS, as 1000..20000/10: rates of 1 to {MAX_QPS} that rise, and 2 to \
+                 {MAX_STEPS} steps of at least 1"
+            )
+        }),
+    }
+}
+
+/// One of a list.
+pub(super) fn rate(text: &str) -> Result<u32, String> {
+    count(1..=MAX_QPS)(text)
+        .map_err(|_| format!("{text:?}: must be calls a second, 1 to {MAX_QPS}, or rates as 1000..20000/10"))
+}
+
+fn spaced(from: &str, rest: &str) -> Option<Vec<u32>> {
+    let (to, steps) = rest.split_once('/')?;
+    let (from, to) = (rate(from).ok()?, rate(to).ok()?);
+    let steps = count(2..=MAX_STEPS)(steps).ok()?;
+    let span = to.checked_sub(from).filter(|span| *span >= steps - 1)?;
+    let at = |step: u32| {
+        // To the nearest; of at most ten million times a thousand.
+        let offset = (u64::from(span) * u64::from(step) * 2 + u64::from(steps - 1)) / (u64::from(steps - 1) * 2);
+        from + u32::try_from(offset).unwrap_or(span)
+    };
+    Some((0..steps).map(at).collect())
+}
+
+/// CPU numbers as `taskset` writes them, `0,2-3`, ascending.
+pub(super) fn cpus(text: &str) -> Result<Vec<u32>, String> {
+    let part = |part: &str| -> Option<Range<u32>> {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let cpu = count(0..=MAX_CPUS - 1);
+        let (first, last) = (cpu(first).ok()?, cpu(last).ok()?);
+        (first <= last).then(|| first..last + 1)
+    };
+    let parts: Option<Vec<_>> = text.split(',').map(part).collect();
+    let mut cpus: Vec<u32> = parts
+        .ok_or_else(|| format!("{text:?}: must be CPU numbers below {MAX_CPUS} and ranges of them, as 0,2-3"))?
+        .into_iter()
+        .flatten()
+        .collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    Ok(cpus)
+}
+
+/// `HOST:PORT`, an IPv6 address in brackets. Nothing is looked up.
+pub(super) fn address(text: &str) -> Result<String, String> {
+    let wrong = || format!("{text:?}: must be HOST:PORT, as 127.0.0.1:20000 or [::1]:20000");
+    let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
+    let name = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    let is_host = match name {
+        Some(ip) => ip.parse::<std::net::Ipv6Addr>().is_ok(),
+        None => !host.is_empty() && host.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c)),
+    };
+    let is_port = digits(port).is_some_and(|port| (1..=65_535).contains(&port));
+    if is_host && is_port { Ok(text.to_owned()) } else { Err(wrong()) }
+}
+
+/// `str::parse` also takes a leading `+`.
+fn digits(text: &str) -> Option<u64> {
+    Some(text).filter(|text| text.bytes().all(|b| b.is_ascii_digit()))?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_as_go_reads_them() {
+        let nanos = |text| go_duration(text).map(|time| time.as_nanos()).ok();
+        for (text, expected) in [
+            ("10s", 10_000_000_000),
+            ("1m30s", 90_000_000_000),
+            ("1h0m0.5s", 3_600_500_000_000),
+            ("1.5h", 5_400_000_000_000),
+            ("3us2ns", 3_002),
+            ("7µs", 7_000),
+            ("7μs", 7_000),
+            ("0", 0),
+            ("0s", 0),
+        ] {
+            assert_eq!(nanos(text), Some(expected), "{text}");
+        }
+        for text in ["", "5", "s", "-1s", "+1s", "1m30", "1 m", "1s,2s", "1.2.3s", "1d", "9999999h9999999h", "１s"] {
+            assert_eq!(nanos(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn rates_are_spaced_evenly() {
+        assert_eq!(rates("5000"), Ok(vec![5000]));
+        assert_eq!(rates("1000..2000/2"), Ok(vec![1000, 2000]));
+        assert_eq!(rates("1..10000000/3"), Ok(vec![1, 5_000_001, 10_000_000]));
+        let ten = rates("1000..20000/10").expect("ten rates");
+        assert_eq!(ten, [1000, 3111, 5222, 7333, 9444, 11556, 13667, 15778, 17889, 20000]);
+        assert_eq!(rates("1..1000/1000").map(|rates| rates.len()), Ok(1000));
+        for text in [
+            "0",
+            "-5",
+            "+5",
+            "1e3",
+            "5..5/2",
+            "1000..20000",
+            "1000../3",
+            "9..1/3",
+            "1..9/1",
+            "1..9/1001",
+            "1..3/4",
+            "..",
+            "1..2/+2",
+        ] {
+            let error = rates(text).expect_err(text);
+            assert!(error.starts_with(&format!("{text:?}: must be ")) && error.contains("1000..20000/10"), "{error}");
+        }
+    }
+
+    #[test]
+    fn cpus_are_numbers_and_ranges() {
+        assert_eq!(cpus("0"), Ok(vec![0]));
+        assert_eq!(cpus("3,0-2,2"), Ok(vec![0, 1, 2, 3]));
+        for text in ["", ",", "1-", "3-1", "1024", "0-99999999999", "a", "0, 1", "-1"] {
+            assert!(cpus(text).expect_err(text).ends_with("as 0,2-3"), "{text}");
+        }
+    }
+
+    #[test]
+    fn addresses_have_a_host_and_a_port() {
+        for text in ["127.0.0.1:20000", "localhost:1", "[::1]:65535", "echo-1.lab:80"] {
+            assert_eq!(address(text), Ok(text.to_owned()));
+        }
+        for text in
+            ["", ":1", "host", "host:", "host:0", "host:65536", "::1:80", "[::g]:80", "a b:1", "http://a:1", "a:+1"]
+        {
+            assert!(address(text).is_err(), "{text}");
+        }
+    }
+}
