@@ -110,6 +110,8 @@ pub struct RunResult {
     pub sites: Option<SiteTable>,
     /// The files that belong to this result.
     pub files: Files,
+    /// Why the measurement ended before all rounds were measured, or what makes them worthless. `None` when it went well.
+    pub failure: Option<String>,
     /// What a reader must know before trusting a figure, a sentence each.
     pub warnings: Vec<String>,
 }

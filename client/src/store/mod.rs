@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! <root>/data/<label>/<stem>.json
+//! <root>/data/<label>/plan.json            of a suite
 //! <root>/profiles/<label>/<stem>.{cpu,allocs,heap}.pb.gz
 //! <root>/flamegraphs/<label>/<stem>.{cpu,alloc_space,alloc_objects}.svg
 //! <root>/logs/<label>/<stem>.server.log
@@ -18,12 +19,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use serde::{Serialize, de::DeserializeOwned};
+
 pub use self::{
     artifact::Artifact,
     label::{Label, LabelError},
 };
 use self::{artifact::KINDS, label::LATEST};
 use crate::measure::result::RunResult;
+
+/// The file of a run's plan, among its results.
+const PLAN: &str = "plan.json";
 
 /// The folders of one run.
 #[derive(Debug, Clone)]
@@ -53,8 +59,8 @@ pub enum StoreError {
         #[source]
         source: io::Error,
     },
-    /// A file is no result of this version.
-    #[error("{} is no result: {source}", path.display())]
+    /// A file is no result, or no plan, of this version.
+    #[error("{} is not what it should be: {source}", path.display())]
     Format {
         /// Which.
         path: PathBuf,
@@ -119,10 +125,41 @@ impl Store {
     /// [`StoreError::Write`].
     pub fn save(&self, result: &RunResult) -> Result<PathBuf, StoreError> {
         let path = self.data_dir().join(result.file_name());
-        let json = serde_json::to_vec_pretty(result)
-            .map_err(|source| StoreError::Write { path: path.clone(), source: source.into() })?;
-        replace(&path, &[&json, b"\n".as_slice()].concat())?;
+        replace_json(&path, result)?;
         Ok(path)
+    }
+
+    /// Writes the plan of a run beside its results, in the place of an earlier one.
+    ///
+    /// # Errors
+    /// [`StoreError::Write`].
+    pub fn save_plan(&self, plan: &impl Serialize) -> Result<(), StoreError> {
+        replace_json(&self.plan_path(), plan)
+    }
+
+    /// Reads the plan that [`save_plan`](Self::save_plan) wrote.
+    ///
+    /// # Errors
+    /// [`StoreError::Read`], also where the run has none, and [`StoreError::Format`].
+    pub fn load_plan<T: DeserializeOwned>(&self) -> Result<T, StoreError> {
+        read_json(&self.plan_path())
+    }
+
+    /// Where the plan of a run lies.
+    pub fn plan_path(&self) -> PathBuf {
+        self.data_dir().join(PLAN)
+    }
+
+    /// The result that has that stem; `None` when there is none.
+    ///
+    /// # Errors
+    /// [`StoreError::Read`] and [`StoreError::Format`].
+    pub fn load(&self, stem: &str) -> Result<Option<RunResult>, StoreError> {
+        let path = self.data_dir().join(format!("{stem}.json"));
+        match load_result(&path) {
+            Err(StoreError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+            result => result.map(Some),
+        }
     }
 
     /// Makes `latest` lead to this run, in each of the folders.
@@ -153,8 +190,18 @@ impl Store {
 /// # Errors
 /// [`StoreError::Read`], and [`StoreError::Format`] which says where the file isn't what it should be.
 pub fn load_result(path: &Path) -> Result<RunResult, StoreError> {
+    read_json(path)
+}
+
+fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
     let bytes = fs::read(path).map_err(|source| StoreError::Read { path: path.to_owned(), source })?;
     serde_json::from_slice(&bytes).map_err(|source| StoreError::Format { path: path.to_owned(), source })
+}
+
+fn replace_json(path: &Path, value: &impl Serialize) -> Result<(), StoreError> {
+    let json = serde_json::to_vec_pretty(value)
+        .map_err(|source| StoreError::Write { path: path.to_owned(), source: source.into() })?;
+    replace(path, &[&json, b"\n".as_slice()].concat())
 }
 
 /// Writes a file whole or not at all.

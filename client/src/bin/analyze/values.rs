@@ -10,6 +10,9 @@ use analyze::units::{UnitError, format_duration, parse_duration, parse_size};
 /// A day: the longest of any time.
 pub(crate) const DAY: Duration = Duration::from_secs(86_400);
 
+/// The most calls of a round.
+pub(crate) const MAX_REQUESTS: u64 = 1_000_000_000;
+
 /// The fastest rate; no machine of today sends as much over TCP.
 const MAX_QPS: u32 = 10_000_000;
 /// The most rates between two.
@@ -31,7 +34,6 @@ pub(crate) fn count(allowed: RangeInclusive<u32>) -> impl Fn(&str) -> Result<u32
     move |text| read(text).map(|number| u32::try_from(number).unwrap_or(u32::MAX))
 }
 
-#[allow(dead_code, reason = "for configs")]
 pub(crate) fn truth(text: &str) -> Result<bool, String> {
     text.parse().map_err(|_| format!("{text:?}: must be true or false"))
 }
@@ -150,7 +152,6 @@ pub(crate) fn cpu_list(cpus: &[u32]) -> String {
 }
 
 /// `HOST:PORT`, an IPv6 address in brackets. Nothing is looked up.
-#[allow(dead_code, reason = "for configs")]
 pub(crate) fn address(text: &str) -> Result<String, String> {
     let wrong = || format!("{text:?}: must be HOST:PORT, as 127.0.0.1:20000 or [::1]:20000");
     let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;

@@ -80,6 +80,7 @@ impl RunResult {
             syscalls: None,
             sites: None,
             files: Files::default(),
+            failure: None,
             warnings,
         }
     }

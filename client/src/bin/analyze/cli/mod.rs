@@ -1,6 +1,7 @@
 //! The command line. What clap found goes to `plan` as plain text and numbers.
 
 mod run;
+mod suite;
 
 use std::{io, path::PathBuf, process::ExitCode};
 
@@ -8,12 +9,16 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use echo_server::cli::Serve;
 
-pub(crate) use self::run::{LoadArgs, MachineArgs, RunArgs, SentArgs, ServerArgs};
+pub(crate) use self::{
+    run::{LoadArgs, MachineArgs, RunArgs, SentArgs, ServerArgs},
+    suite::SuiteArgs,
+};
 
 /// What was asked for.
 #[derive(Debug)]
 pub(crate) enum Chosen {
     Run(Box<RunArgs>),
+    Suite(SuiteArgs),
     Serve(Serve),
     Top(TopArgs),
     Flamegraph(FlamegraphArgs),
@@ -48,6 +53,8 @@ const EXAMPLES: &str = "\
 Examples:
   analyze --scenario 1MiB-100
   analyze --scenario 128B-50,1MiB-100 --rounds 3 --duration 3s --label before
+  analyze --payload 128B,1MiB --concurrency 50 --framework triple --qps 1000..20000/10
+  analyze suite --config config.yaml --dry-run
   analyze --framework grpc --addr grpc=127.0.0.1:50051 --debug grpc=http://127.0.0.1:6060 --scenario 1KiB-50
   analyze serve triple          then: curl localhost:8000/debug/pprof/profile?seconds=5 > cpu.pb.gz
   analyze top cpu.pb.gz";
@@ -56,6 +63,8 @@ Examples:
 enum Command {
     /// Measure; the same as giving the flags without a command
     Run(Box<RunArgs>),
+    /// Measure every cell of the matrix that a config.yaml describes; it can be interrupted and resumed
+    Suite(SuiteArgs),
     /// Run an echo server, the same as the program echo-server
     Serve {
         #[command(subcommand)]
@@ -119,6 +128,7 @@ pub(crate) fn parse() -> Result<Chosen, ExitCode> {
     Ok(match cli.command {
         None => Chosen::Run(Box::new(cli.run)),
         Some(Command::Run(run)) => Chosen::Run(run),
+        Some(Command::Suite(suite)) => Chosen::Suite(suite),
         Some(Command::Serve { serve }) => Chosen::Serve(serve),
         Some(Command::Top(top)) => Chosen::Top(top),
         Some(Command::Flamegraph(flamegraph)) => Chosen::Flamegraph(flamegraph),
@@ -131,6 +141,15 @@ pub(crate) fn parse() -> Result<Chosen, ExitCode> {
 #[cfg(test)]
 pub(crate) fn run_args(flags: &[&str]) -> RunArgs {
     Cli::try_parse_from(["analyze"].iter().chain(flags)).expect("flags").run
+}
+
+/// The flags of a suite, as given on a command line.
+#[cfg(test)]
+pub(crate) fn suite_args(flags: &[&str]) -> SuiteArgs {
+    match Cli::try_parse_from(["analyze", "suite"].iter().chain(flags)).expect("flags").command {
+        Some(Command::Suite(suite)) => suite,
+        _ => unreachable!("the command is suite"),
+    }
 }
 
 /// Prints the completion script of a shell.

@@ -11,7 +11,7 @@ use analyze::{
         syscalls_pass,
     },
     profile::{self, Flame, Profile},
-    scenario::{Compression, Framework, Scenario},
+    scenario::Scenario,
     store::{Artifact, Store},
 };
 use anyhow::Context;
@@ -48,9 +48,7 @@ pub(super) struct Cell {
     meta: RunMeta,
     samples: Vec<RunSample>,
     pub(super) result: RunResult,
-    /// Why the measurement of this cell failed.
-    failure: Option<String>,
-    /// Whether somebody was told of it.
+    /// Whether somebody was told of the result's failure.
     failure_is_known: bool,
 }
 
@@ -87,19 +85,19 @@ impl Cell {
             Err(error) => (None, Some(crate::one_line(&error))),
         };
         meta.warnings.extend(failure.clone());
-        let result = RunResult::derive(meta.clone(), &[]);
+        let result = RunResult { failure, ..RunResult::derive(meta.clone(), &[]) };
         let (subject, samples) = (subject.clone(), Vec::new());
-        Self { subject, at, server, target, meta, samples, result, failure, failure_is_known: false }
+        Self { subject, at, server, target, meta, samples, result, failure_is_known: false }
     }
 
     /// Whether this round is to be measured.
     pub(super) fn is_due(&self, round: u32) -> bool {
-        self.failure.is_none() && round <= self.subject.rounds
+        self.result.failure.is_none() && round <= self.subject.rounds
     }
 
     /// Why it failed, once.
     pub(super) fn take_news_of_failure(&mut self) -> Option<String> {
-        let news = self.failure.clone().filter(|_| !self.failure_is_known);
+        let news = self.result.failure.clone().filter(|_| !self.failure_is_known);
         self.failure_is_known |= news.is_some();
         news
     }
@@ -112,7 +110,7 @@ impl Cell {
 
     /// Whether there is anything to report: a round, or why there is none.
     pub(super) fn has_result(&self) -> bool {
-        !self.samples.is_empty() || self.failure.is_some()
+        !self.samples.is_empty() || self.result.failure.is_some()
     }
 
     pub(super) fn name(&self) -> String {
@@ -142,11 +140,8 @@ impl Cell {
         let qps = sample.load.qps().unwrap_or(0.0);
         progress.finished(&format!("{what}: {} replies/s", analyze::units::thousands(qps as u64)));
         self.samples.push(sample);
-        if let Some(died) = died {
-            self.meta.warnings.push(died.clone());
-            self.failure = Some(died);
-        }
-        self.result = RunResult::derive(self.meta.clone(), &self.samples);
+        self.meta.warnings.extend(died.clone());
+        self.result = RunResult { failure: died, ..RunResult::derive(self.meta.clone(), &self.samples) };
         self.save(bench.store)
     }
 
@@ -161,7 +156,7 @@ impl Cell {
 
     /// Counts system calls, where the kernel lets us: `analyze doctor` says whether it does. Nothing else depends on it.
     pub(super) async fn count_syscalls(&mut self, progress: &mut Progress) {
-        let (Some(target), None) = (&mut self.target, &self.failure) else { return };
+        let (Some(target), None) = (&mut self.target, &self.result.failure) else { return };
         let what = format!("{}{} system calls", self.at, self.subject.name());
         let window = self.subject.case.window.with_length(SYSCALLS_WINDOW);
         match progress.during(&what, SYSCALLS_PASS, None, syscalls_pass(target, &window)).await {
@@ -181,7 +176,7 @@ impl Cell {
 
     /// Whether profiles are to be taken.
     pub(super) fn wants_profiles(&self) -> bool {
-        self.subject.profiled && self.failure.is_none() && !self.samples.is_empty()
+        self.subject.profiled && self.result.failure.is_none() && !self.samples.is_empty()
     }
 
     /// Takes the profiles, of a fresh server where we start it, and saves them with the pictures made of them. A profile
@@ -352,26 +347,13 @@ fn describe(meta: &mut RunMeta, subject: &Subject, bench: Bench<'_>, addr: Socke
         End::Requests(_) => None,
     };
     environment.warmup_ms = Some(subject.warmup.as_millis() as u64);
-    meta.warnings.extend(unlike_asked(subject).map(str::to_owned));
+    if !subject.is_ours() && !subject.case.sleep.is_zero() {
+        meta.warnings.push("the server ran already: it waits before its replies only if it was told to".to_owned());
+    }
     if bench.plan.client_debug.is_some() {
         let watched =
             "the load generator's debug endpoints were served: sampling its allocations is in its own figures";
         meta.warnings.push(watched.to_owned());
-    }
-}
-
-/// What a server does otherwise than the case asks of it.
-fn unlike_asked(subject: &Subject) -> Option<&'static str> {
-    let compression = subject.case.compression;
-    if !subject.is_ours() && !subject.case.sleep.is_zero() {
-        Some("the server ran already: it waits before its replies only if it was told to")
-    } else if subject.is_ours()
-        && subject.framework == Framework::Grpc
-        && matches!(compression, Compression::Fastest | Compression::Best)
-    {
-        Some("replies are gzipped at level 6, the only one of tonic: the level asked for is the requests'")
-    } else {
-        None
     }
 }
 

@@ -23,8 +23,11 @@ pub(super) struct Measuring<'a> {
 }
 
 impl<'a> Measuring<'a> {
-    pub(super) fn new(bench: Bench<'a>, progress: Progress) -> Self {
-        Self { bench, rooflines: Rooflines::default(), progress, results: Vec::new(), failed: false, begun: 0 }
+    /// `earlier` are results of the same plan.
+    pub(super) fn new(bench: Bench<'a>, progress: Progress, earlier: &[RunResult]) -> Self {
+        let mut rooflines = Rooflines::default();
+        earlier.iter().for_each(|result| rooflines.learn(result));
+        Self { bench, rooflines, progress, results: Vec::new(), failed: false, begun: 0 }
     }
 
     /// Measures the cells of a group, in turn round by round, until the run is stopped. What was measured is saved and among
@@ -40,6 +43,17 @@ impl<'a> Measuring<'a> {
         let saved = self.finish(&mut cells);
         self.results.extend(cells.into_iter().filter(Cell::has_result).map(|cell| cell.result));
         measured.and(saved)
+    }
+
+    /// Sets results of before against rooflines that are known only now.
+    pub(super) fn finish_earlier(&self, results: &mut [RunResult]) -> anyhow::Result<()> {
+        for result in results.iter_mut().filter(|result| result.roofline_ratio.is_none()) {
+            self.rooflines.apply(result);
+            if result.roofline_ratio.is_some() {
+                self.bench.store.save(result)?;
+            }
+        }
+        Ok(())
     }
 
     async fn measure(&mut self, group: &Group, cells: &mut Vec<Cell>) -> anyhow::Result<()> {

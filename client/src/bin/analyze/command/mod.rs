@@ -2,6 +2,7 @@
 
 mod cell;
 mod doctor;
+mod dry_run;
 mod flamegraph;
 mod group;
 mod open_files;
@@ -9,6 +10,7 @@ mod rooflines;
 mod run;
 mod servers;
 mod signals;
+mod suite;
 mod top;
 
 use std::{path::Path, process::ExitCode};
@@ -30,6 +32,7 @@ pub(crate) fn execute(chosen: Chosen) -> anyhow::Result<ExitCode> {
             let allowed = bound_cpus().context("reading which CPUs may be used")?;
             run::run(&Plan::of_run(*args, &allowed)?)
         }
+        Chosen::Suite(args) => suite::suite(&args),
         Chosen::Serve(serve) => Ok(echo_server::cli::serve(serve)),
         Chosen::Top(args) => top::top(&args),
         Chosen::Flamegraph(args) => flamegraph::flamegraph(&args),

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use analyze::{
-    measure::result::{LoadKind, RunResult, ServerOrigin},
+    measure::result::{RunResult, ServerOrigin},
     scenario::Framework,
 };
 
@@ -18,7 +18,7 @@ impl Rooflines {
     /// Takes note of a result.
     pub(super) fn learn(&mut self, result: &RunResult) {
         if result.framework == Framework::Raw.name()
-            && is_limited(result)
+            && is_started(result)
             && let Some(qps) = result.figures.qps
         {
             self.0.insert(result.scenario.clone(), qps);
@@ -27,14 +27,60 @@ impl Rooflines {
 
     /// Sets a result against the echo of its scenario, where that is known.
     pub(super) fn apply(&self, result: &mut RunResult) {
-        let qps = self.0.get(&result.scenario).copied().filter(|_| is_limited(result));
+        let qps = self.0.get(&result.scenario).copied().filter(|_| is_started(result));
         result.set_roofline(qps);
     }
 }
 
-/// Only servers that we started share a machine and its CPUs with the echo that we started, and only a load that waits for
-/// nothing else is limited by the machine.
-fn is_limited(result: &RunResult) -> bool {
-    let load = &result.load;
-    result.environment.server == ServerOrigin::Started && load.kind == LoadKind::Closed && load.think_ms == 0.0
+/// Only servers that we started share a machine and its CPUs with the echo that we started.
+fn is_started(result: &RunResult) -> bool {
+    result.environment.server == ServerOrigin::Started
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use analyze::{
+        load::Case,
+        measure::result::{Environment, RunMeta},
+    };
+
+    use super::*;
+
+    /// Of a closed loop that was measured with these replies a second.
+    fn result(framework: Framework, server: ServerOrigin, scenario: &str, qps: f64) -> RunResult {
+        let case = Case::new(scenario.parse().expect("a scenario"), Duration::from_secs(1));
+        let meta = RunMeta {
+            label: "t".to_owned(),
+            framework: framework.to_string(),
+            case,
+            serialization: "protobuf".to_owned(),
+            started: jiff::Timestamp::UNIX_EPOCH,
+            rounds: 0,
+            wire: None,
+            environment: Environment { server, ..Environment::default() },
+            warnings: Vec::new(),
+        };
+        let mut result = RunResult::derive(meta, &[]);
+        result.figures.qps = Some(qps);
+        result
+    }
+
+    #[test]
+    fn the_roofline_is_for_servers_on_the_same_cpus_and_the_same_scenario() {
+        let ratio = |raw: ServerOrigin, framework, server, scenario| {
+            let mut rooflines = Rooflines::default();
+            rooflines.learn(&result(Framework::Raw, raw, "128B-1", 200.0));
+            let mut result = result(framework, server, scenario, 50.0);
+            rooflines.apply(&mut result);
+            result.roofline_ratio
+        };
+        let (started, attached) = (ServerOrigin::Started, ServerOrigin::Attached);
+        assert_eq!(ratio(started, Framework::Triple, started, "128B-1"), Some(0.25));
+        assert_eq!(ratio(started, Framework::Raw, started, "128B-1"), Some(0.25));
+        assert_eq!(ratio(started, Framework::Triple, started, "128B-2"), None);
+        assert_eq!(ratio(started, Framework::Grpc, attached, "128B-1"), None);
+        assert_eq!(ratio(attached, Framework::Triple, started, "128B-1"), None);
+    }
 }

@@ -1,11 +1,11 @@
-//! Carries out a plan: sets up this process, measures group after group, saves, prints.
+//! Carries out a plan, whichever command made it: sets up this process, measures group after group, saves, prints.
 
 use std::{future::Future, process::ExitCode};
 
 use analyze::{
     load::{Driver, LoadError},
     measure::{bind_to, result::RunResult},
-    report,
+    report::{self, Style},
     store::{Store, StoreError},
 };
 use anyhow::Context;
@@ -31,36 +31,65 @@ pub(super) struct Bench<'a> {
     pub(super) stop: &'a watch::Receiver<bool>,
 }
 
-/// Measures, prints and saves. A cell that fails is reported and the others go on.
+/// `analyze run`.
 pub(super) fn run(plan: &Plan) -> anyhow::Result<ExitCode> {
-    let store = open(plan)?;
-    plan.notes.iter().for_each(|note| terminal::say(&format!("note: {note}")));
-    open_files::make_room(plan.connections())?;
-    // Before the runtime starts its threads, so that all of them are bound.
-    bind_to(&plan.placement.client).context("binding the load generator to its CPUs")?;
-    serve_own_debug_endpoints(plan)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(plan.placement.client.len())
-        .enable_all()
-        .build()
-        .context("starting the runtime")?;
-    let (results, outcome) = runtime.block_on(async {
-        let stop = stop_on_signal().context("listening for signals")?;
-        let bench = Bench { plan, store: &store, stop: &stop };
-        let mut results = Vec::new();
-        let outcome = measure_all(bench, &mut results).await;
-        anyhow::Ok((results, outcome))
-    })?;
-    if !results.is_empty() {
-        print(&results, plan, &store)?;
-        if let Err(error) = store.link_latest() {
-            terminal::say(&format!("warning: latest still leads to an earlier run: {error}"));
-        }
-    }
-    outcome
+    let session = Session { plan, store: &open(plan)?, earlier: Vec::new(), goes_on_with: None };
+    session.carry_out(&|results, style| report::text(results, &session.store.data_dir(), style))
 }
 
-fn open(plan: &Plan) -> Result<Store, UsageError> {
+/// A plan and what belongs to carrying it out.
+pub(super) struct Session<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) store: &'a Store,
+    /// Results of cells that were measured before.
+    pub(super) earlier: Vec<RunResult>,
+    /// The command that goes on after an interruption.
+    pub(super) goes_on_with: Option<String>,
+}
+
+/// Results for people.
+pub(super) type Report<'a> = &'a dyn Fn(&[RunResult], Style) -> String;
+
+impl Session<'_> {
+    /// Measures, prints and saves. A cell that fails is reported and the others go on.
+    pub(super) fn carry_out(&self, report: Report<'_>) -> anyhow::Result<ExitCode> {
+        let done: Vec<String> = self.earlier.iter().map(RunResult::file_stem).collect();
+        let left = self.plan.without(&done);
+        left.notes.iter().for_each(|note| terminal::say(&format!("note: {note}")));
+        open_files::make_room(left.connections())?;
+        // Before the runtime starts its threads, so that all of them are bound.
+        bind_to(&left.placement.client).context("binding the load generator to its CPUs")?;
+        serve_own_debug_endpoints(&left)?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(left.placement.client.len())
+            .enable_all()
+            .build()
+            .context("starting the runtime")?;
+        let mut results = self.earlier.clone();
+        let outcome = runtime.block_on(async {
+            let stop = stop_on_signal().context("listening for signals")?;
+            let bench = Bench { plan: &left, store: self.store, stop: &stop };
+            measure_all(bench, &mut results, self.goes_on_with.as_deref()).await
+        });
+        if !results.is_empty() {
+            results.sort_by_cached_key(|result| self.place(result));
+            print(&results, self.plan.format, report)?;
+            if let Err(error) = self.store.link_latest() {
+                terminal::say(&format!("warning: latest still leads to an earlier run: {error}"));
+            }
+        }
+        outcome
+    }
+
+    /// Where in the plan a result's cell is.
+    fn place(&self, result: &RunResult) -> Option<usize> {
+        let stem = result.file_stem();
+        self.plan.subjects().position(|subject| subject.file_stem(&self.plan.label) == stem)
+    }
+}
+
+/// Makes the run's folders.
+pub(super) fn open(plan: &Plan) -> Result<Store, UsageError> {
     Store::open(&plan.out, plan.label.clone())
         .map_err(|error: StoreError| UsageError(format!("--out {}: {error}", plan.out.display())))
 }
@@ -75,20 +104,26 @@ fn serve_own_debug_endpoints(plan: &Plan) -> Result<(), UsageError> {
     Ok(())
 }
 
-async fn measure_all(bench: Bench<'_>, results: &mut Vec<RunResult>) -> anyhow::Result<ExitCode> {
+async fn measure_all(
+    bench: Bench<'_>,
+    results: &mut Vec<RunResult>,
+    goes_on_with: Option<&str>,
+) -> anyhow::Result<ExitCode> {
     if let Some(reached) = unless_stopped(bench.stop, reach_attached(bench.plan)).await {
         reached?;
     }
-    let mut measuring = Measuring::new(bench, Progress::new(bench.plan.subjects().map(Subject::length).sum()));
+    let mut measuring = Measuring::new(bench, Progress::new(bench.plan.length()), results);
     for group in &bench.plan.groups {
         let measured = measuring.group(group).await;
         results.append(&mut measuring.results);
         measured?;
         if *bench.stop.borrow() {
-            measuring.progress.say("interrupted: what had finished is saved");
+            let next = goes_on_with.map(|command| format!("; go on with: {command}")).unwrap_or_default();
+            measuring.progress.say(&format!("interrupted: what had finished is saved{next}"));
             return Ok(ExitCode::from(INTERRUPTED));
         }
     }
+    measuring.finish_earlier(results)?;
     Ok(if measuring.failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
@@ -128,15 +163,15 @@ pub(super) async fn unless_stopped<T>(stop: &watch::Receiver<bool>, work: impl F
     }
 }
 
-fn print(results: &[RunResult], plan: &Plan, store: &Store) -> anyhow::Result<()> {
-    let text = match plan.format {
-        Format::Table => report::text(results, &store.data_dir(), terminal::style()),
+fn print(results: &[RunResult], format: Format, report: Report<'_>) -> anyhow::Result<()> {
+    let text = match format {
+        Format::Table => report(results, terminal::style()),
         Format::Json => report::json(results).context("writing JSON")?,
         Format::Csv => report::csv(results)?,
         Format::Markdown => report::markdown(results),
     };
-    if plan.format != Format::Table {
-        let warnings = report::warnings(results, report::Style { color: false, ..terminal::style() });
+    if format != Format::Table {
+        let warnings = report::warnings(results, Style { color: false, ..terminal::style() });
         if !warnings.is_empty() {
             terminal::say(warnings.trim_end());
         }

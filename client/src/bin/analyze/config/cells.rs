@@ -10,11 +10,11 @@ use analyze::{
 
 use super::{
     Config,
-    scalars::{count, rate, truth},
     section::{Field, Section},
     settings::{self, Given, Settings},
     suite::framework,
 };
+use crate::values::{count, rate, truth};
 
 const MATCH_KEYS: [&str; 7] =
     ["framework", "payload", "serialization", "compression", "call_mode", "concurrency", "qps"];

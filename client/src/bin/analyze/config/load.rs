@@ -11,9 +11,9 @@ use analyze::{
 use super::{
     Config,
     finding::Finding,
-    scalars::{DAY, count, rate, rates, size, time, truth, whole},
     section::{Field, Section},
 };
+use crate::values::{DAY, MAX_REQUESTS, count, rate, rates, size, time, truth, whole};
 
 const KEYS: [&str; 10] = [
     "qps",
@@ -28,9 +28,6 @@ const KEYS: [&str; 10] = [
     "accept_gzip",
 ];
 
-/// The most calls of a round.
-const MAX_REQUESTS: u64 = 1_000_000_000;
-
 /// The shape of the load, the same in every cell.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Load {
@@ -40,7 +37,8 @@ pub(crate) struct Load {
     pub(crate) requests: Option<u64>,
     /// Zero at a rate.
     pub(crate) think: Duration,
-    pub(crate) connections: u32,
+    /// `None` is one, and with a pool one for each call in flight.
+    pub(crate) connections: Option<u32>,
     pub(crate) sharing: Sharing,
     /// For the streaming cells.
     pub(crate) messages_per_stream: MessagesPerStream,
@@ -57,7 +55,7 @@ impl Default for Load {
             qps: Vec::new(),
             requests: None,
             think: Duration::ZERO,
-            connections: 1,
+            connections: None,
             sharing: Sharing::default(),
             messages_per_stream: MessagesPerStream::default(),
             pattern: PayloadPattern::default(),
@@ -76,7 +74,7 @@ pub(super) fn read(top: &Section<'_>, config: &mut Config) {
     }
     load.requests = section.value("requests", whole(1..=MAX_REQUESTS));
     section.set("think", &mut load.think, time(Duration::ZERO));
-    section.set("connections", &mut load.connections, count(1..=MAX_CONCURRENCY));
+    load.connections = section.value("connections", count(1..=MAX_CONCURRENCY));
     section.set("sharing", &mut load.sharing, Sharing::from_str);
     section.set("messages_per_stream", &mut load.messages_per_stream, MessagesPerStream::from_str);
     section.set("payload_pattern", &mut load.pattern, PayloadPattern::from_str);
@@ -104,11 +102,10 @@ pub(super) fn check(top: &Section<'_>, config: &Config) {
     if !config.call_modes.contains(&CallMode::Streaming) {
         refuse("messages_per_stream", "needs streaming among call_modes".to_owned());
     }
-    if load.messages_per_stream == MessagesPerStream::Unbounded
+    if let Some(connections) = load.connections.filter(|connections| most > *connections)
+        && load.messages_per_stream == MessagesPerStream::Unbounded
         && load.sharing == Sharing::Pool
-        && most > load.connections
     {
-        let connections = load.connections;
         refuse(
             "messages_per_stream",
             format!(
@@ -116,6 +113,9 @@ pub(super) fn check(top: &Section<'_>, config: &Config) {
                  {most}, for as many calls in flight"
             ),
         );
+    }
+    if let Some([before, after]) = load.qps.array_windows().find(|[before, after]| before >= after) {
+        refuse("qps", format!("{after} after {before}: rates must rise"));
     }
     if slowest.is_some() && !load.think.is_zero() {
         refuse("think", "can't go with load.qps: at a rate a call waits for its time, not for a reply".to_owned());

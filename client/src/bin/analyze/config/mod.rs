@@ -20,11 +20,11 @@
 //! | `frameworks` | `triple`, `grpc`, `raw` | `triple`, `grpc` |
 //! | `rounds` | rounds of each cell, 1 to 1000; figures are medians over them | 5 |
 //! | `roofline` | `true`, `false`: whether the bare TCP echo is measured beside them | `true` |
-//! | `profiles` | `true`, `false`: whether profiles are taken | `true` |
+//! | `profiles` | `true`, `false`: whether profiles are taken | `false` |
 //! | `load.qps` | calls a second (an open loop): `5000`, a list, or evenly spaced rates as `1000..20000/10` | a closed loop |
 //! | `load.requests` | calls of each round, in place of `test_duration` | |
 //! | `load.think` | how long a caller waits after each reply, in a closed loop | 0 |
-//! | `load.connections` | 1 to 10000 | 1 |
+//! | `load.connections` | 1 to 10000 | 1, with a pool one for each call in flight |
 //! | `load.sharing` | `mux`; `pool` for one call at a time on each connection | `mux` |
 //! | `load.messages_per_stream` | a number, or `unbounded`; with `streaming` among `call_modes` | 1 |
 //! | `load.payload_pattern` | `random`, `zeros`, `text` | `random` |
@@ -45,14 +45,13 @@
 //! ```yaml
 //! cells:
 //!   - match: {framework: grpc, payload: [16KiB, 1MiB]}
-//!     profiles: false
+//!     profiles: true
 //!     rounds: 3
 //! ```
 
 mod cells;
 mod finding;
 mod load;
-mod scalars;
 mod section;
 mod servers;
 mod settings;

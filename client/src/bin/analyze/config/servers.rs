@@ -7,9 +7,9 @@ use analyze::{measure::DebugClient, scenario::Framework};
 use super::{
     Config,
     finding::Finding,
-    scalars::{address, count},
     section::{Field, Section},
 };
+use crate::values::{address, count};
 
 /// Servers of other suites, whose ports may stand in a file that is shared with them.
 pub(super) const PEERS: [&str; 8] =

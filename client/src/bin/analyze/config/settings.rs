@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use super::{
-    scalars::{count, time, truth},
-    section::Section,
-};
+use super::section::Section;
+use crate::values::{count, time, truth};
 
 /// The most rounds of a cell.
 const MAX_ROUNDS: u32 = 1000;
@@ -27,7 +25,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             rounds: 5,
-            profiles: true,
+            profiles: false,
             warmup: Duration::from_secs(2),
             duration: Duration::from_secs(5),
             request_timeout: Duration::from_secs(30),

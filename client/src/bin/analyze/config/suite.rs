@@ -16,12 +16,12 @@ use super::{
     Config, cells,
     finding::{Finding, Findings},
     load,
-    scalars::{count, cpus, time, truth},
     section::{Field, Section},
     servers::{self, PEERS},
     settings::Given,
     yaml::{self, Mark},
 };
+use crate::values::{count, cpus, time, truth};
 
 const KEYS: [&str; 18] = [
     "service",

@@ -18,8 +18,6 @@ use crate::{
 pub(super) const MIN_DURATION: Duration = Duration::from_millis(100);
 /// The shortest time that anything can be waited for.
 pub(super) const MIN_TIMEOUT: Duration = Duration::from_millis(1);
-/// The most calls of a round, which take days.
-const MAX_REQUESTS: u64 = 1_000_000_000_000;
 /// The longest a handler of ours waits.
 const MAX_SLEEP: Duration = Duration::from_secs(3600);
 const DURATION: Duration = Duration::from_secs(5);
@@ -118,7 +116,7 @@ fn payload_list(text: &str) -> Result<Vec<Payload>, String> {
 }
 
 fn windows(load: &LoadArgs) -> Result<Vec<Window>, UsageError> {
-    let requests = optional("--requests", &load.requests, values::whole(1..=MAX_REQUESTS))?;
+    let requests = optional("--requests", &load.requests, values::whole(1..=values::MAX_REQUESTS))?;
     let duration = optional("--duration", &load.duration, values::time(MIN_DURATION))?;
     let end = match (requests, duration) {
         (Some(requests), Some(_)) => {

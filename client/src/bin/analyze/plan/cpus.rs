@@ -19,17 +19,21 @@ pub(crate) struct Placement {
 pub(super) struct Wanted {
     pub(super) server: Option<Vec<u32>>,
     pub(super) client: Option<Vec<u32>>,
+    /// Whether by keys of a config, and not by flags.
+    pub(super) by_keys: bool,
 }
 
 impl Placement {
     /// Divides the CPUs that may be used (`allowed`). Which side is not asked for gets what the other leaves, or all where
     /// nothing is left. `ours` says whether there is a server that we start.
     pub(super) fn new(wanted: Wanted, allowed: &[u32], ours: bool) -> Result<Self, UsageError> {
-        for (flag, cpus) in [("--server-cpus", &wanted.server), ("--client-cpus", &wanted.client)] {
+        let [server, client] =
+            if wanted.by_keys { ["server_cpus", "client_cpus"] } else { ["--server-cpus", "--client-cpus"] };
+        for (name, cpus) in [(server, &wanted.server), (client, &wanted.client)] {
             let cpus = cpus.as_deref().unwrap_or_default();
             if let Some(wrong) = cpus.iter().find(|cpu| !allowed.contains(cpu)) {
                 let (cpus, allowed) = (values::cpu_list(cpus), values::cpu_list(allowed));
-                return Err(UsageError(format!("{flag} {cpus}: CPU {wrong} may not be used: allowed are {allowed}")));
+                return Err(UsageError(format!("{name} {cpus}: CPU {wrong} may not be used: allowed are {allowed}")));
             }
         }
         let others = |cpus: &[u32]| {
@@ -78,7 +82,7 @@ mod tests {
 
     fn place(server: &[u32], client: &[u32], ours: bool) -> Result<(Option<Vec<u32>>, Vec<u32>), String> {
         let given = |cpus: &[u32]| Some(cpus.to_vec()).filter(|cpus| !cpus.is_empty());
-        let wanted = Wanted { server: given(server), client: given(client) };
+        let wanted = Wanted { server: given(server), client: given(client), by_keys: false };
         Placement::new(wanted, &[0, 1, 2, 3], ours).map(|p| (p.server, p.client)).map_err(|error| error.0)
     }
 

@@ -5,9 +5,11 @@
 
 mod cases;
 mod cpus;
+mod record;
 mod refused;
 mod run;
 mod servers;
+mod suite;
 #[cfg(test)]
 mod tests;
 
@@ -25,7 +27,7 @@ use analyze::{
 };
 use debug_pprof::Options;
 
-pub(crate) use self::{cpus::Placement, refused::Refused};
+pub(crate) use self::{cpus::Placement, record::PlanRecord, refused::Refused};
 use crate::cli::Format;
 
 /// A usage error: one line that names the flag, the value and what is allowed.
@@ -39,7 +41,6 @@ pub(crate) struct Plan {
     /// What is measured, one after another.
     pub(crate) groups: Vec<Group>,
     /// Cells of a suite's matrix that can't be.
-    #[allow(dead_code, reason = "for suites")]
     pub(crate) refused: Vec<Refused>,
     /// What people should know before it starts, a sentence each.
     pub(crate) notes: Vec<String>,
@@ -84,6 +85,19 @@ pub(crate) enum Origin {
 impl Plan {
     pub(crate) fn subjects(&self) -> impl Iterator<Item = &Subject> {
         self.groups.iter().flat_map(|group| &group.subjects)
+    }
+
+    /// The same without the cells that these files are of, and without groups that are empty then.
+    pub(crate) fn without(&self, stems: &[String]) -> Self {
+        let left = |subject: &&Subject| !stems.contains(&subject.file_stem(&self.label));
+        let group = |group: &Group| Group { subjects: group.subjects.iter().filter(left).cloned().collect() };
+        let groups = self.groups.iter().map(group).filter(|group| !group.subjects.is_empty()).collect();
+        Self { groups, ..self.clone() }
+    }
+
+    /// How long it is planned to take.
+    pub(crate) fn length(&self) -> Duration {
+        self.subjects().map(Subject::length).sum()
     }
 
     /// The most connections that are open at a time.

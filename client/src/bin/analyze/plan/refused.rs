@@ -1,7 +1,7 @@
 //! What can't be measured, and why.
 
 use analyze::{
-    load::Case,
+    load::{CallMode, Case, MessagesPerStream},
     scenario::{Compression, Framework, Serialization},
 };
 
@@ -9,11 +9,19 @@ use analyze::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refused {
     pub(crate) framework: Framework,
-    /// What they have in common: `serialization hessian2`.
-    pub(crate) what: String,
+    /// What can't be asked for: `hessian2`.
+    pub(crate) what: &'static str,
     pub(crate) reason: &'static str,
     /// How many there are.
     pub(crate) cells: usize,
+}
+
+impl Refused {
+    /// In a line.
+    pub(crate) fn say(&self) -> String {
+        let cells = if self.cells == 1 { "1 cell".to_owned() } else { format!("{} cells", self.cells) };
+        format!("{} {} ({cells}): {}", self.framework, self.what, self.reason)
+    }
 }
 
 /// What a kind of server can't be asked for.
@@ -34,19 +42,22 @@ pub(super) fn refusal(framework: Framework, case: &Case) -> Option<Refusal> {
     compressed.then(|| Refusal { axis: "compression", value: case.compression.name(), reason })
 }
 
-/// The same load for the bare echo, which knows nothing of how messages are written.
+/// The same load for the bare echo, which knows nothing of how messages are written and sent.
 pub(super) fn plain(case: Case) -> Case {
-    Case { serialization: Serialization::Protobuf, compression: Compression::None, accept_gzip: false, ..case }
+    Case {
+        serialization: Serialization::Protobuf,
+        compression: Compression::None,
+        accept_gzip: false,
+        mode: CallMode::Unary,
+        messages_per_stream: MessagesPerStream::default(),
+        ..case
+    }
 }
 
-impl Refused {
-    #[allow(dead_code, reason = "for suites")]
-    /// Counts one more cell that is left out.
-    pub(super) fn add(list: &mut Vec<Self>, framework: Framework, Refusal { axis, value, reason }: Refusal) {
-        let what = format!("{axis} {value}");
-        match list.iter_mut().find(|known| known.framework == framework && known.what == what) {
-            Some(known) => known.cells += 1,
-            None => list.push(Self { framework, what, reason, cells: 1 }),
-        }
+/// Counts one more cell that is left out.
+pub(super) fn leave_out(list: &mut Vec<Refused>, framework: Framework, Refusal { value, reason, .. }: Refusal) {
+    match list.iter_mut().find(|known| known.framework == framework && known.what == value) {
+        Some(known) => known.cells += 1,
+        None => list.push(Refused { framework, what: value, reason, cells: 1 }),
     }
 }

@@ -92,9 +92,9 @@ fn group(case: Case, servers: &Servers, timing: Timing, roofline: bool) -> Group
     Group { subjects }
 }
 
-/// Whether the machine's limit can be seen by this load: not by one that sends no faster than it was told.
+/// Whether the machine's limit can be seen by this load: not where a rate, a think time or a sleep is what limits it.
 pub(super) fn has_roofline(case: &Case) -> bool {
-    case.window.rate.is_none() && case.window.think.is_zero()
+    case.window.rate.is_none() && case.window.think.is_zero() && case.sleep.is_zero()
 }
 
 /// What some kind of server doesn't know, and what can't be set on a server that runs already.
@@ -134,6 +134,11 @@ fn check_callers(case: &Case) -> Result<(), UsageError> {
         }
         _ => {}
     }
+    if let (End::Requests(requests), Some(rate)) = (case.window.end, case.window.rate)
+        && requests as f64 / rate > values::DAY.as_secs_f64()
+    {
+        return Err(UsageError(format!("--requests {requests}: at {rate} a second of --qps must take 24h at most")));
+    }
     let (held, connections) = (case.stream_length() == Some(MessagesPerStream::Unbounded), case.connections);
     if held && case.sharing == Sharing::Pool && connections < concurrency as usize {
         return Err(UsageError(format!(
@@ -158,6 +163,7 @@ fn wanted_cpus(machine: &MachineArgs) -> Result<Wanted, UsageError> {
     Ok(Wanted {
         server: optional("--server-cpus", &machine.server_cpus, values::cpus)?,
         client: optional("--client-cpus", &machine.client_cpus, values::cpus)?,
+        by_keys: false,
     })
 }
 

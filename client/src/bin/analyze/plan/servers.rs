@@ -33,7 +33,10 @@ pub(super) fn servers(frameworks: &[Framework], args: &ServerArgs) -> Result<Ser
     let server = |&framework: &Framework| {
         let (debug, pid) = (value(&debugs, framework), value(&pids, framework));
         let origin = match value(&addrs, framework) {
-            Some(addr) => attach(framework, &addr, debug.as_deref(), pid.as_deref())?,
+            Some(addr) => {
+                let flag = |key: &str| format!("--{key} {framework}");
+                attach(flag, &addr, debug.as_deref(), pid.as_deref())?
+            }
             None => match (debug, pid) {
                 (None, None) => Origin::Start,
                 (debug, _) => {
@@ -47,36 +50,35 @@ pub(super) fn servers(frameworks: &[Framework], args: &ServerArgs) -> Result<Ser
     frameworks.iter().map(server).collect()
 }
 
-/// A server that runs already, by flags or a config.
+/// A server that runs already. `named` gives the name of `addr`, `debug` and `pid` where they were given.
 pub(super) fn attach(
-    framework: Framework,
+    named: impl Fn(&str) -> String,
     addr: &str,
     debug: Option<&str>,
     pid: Option<&str>,
 ) -> Result<Origin, UsageError> {
-    let debug = debug.map(DebugClient::new).transpose();
+    let wrong = |key: &str, problem: String| UsageError(format!("{}: {problem}", named(key)));
     Ok(Origin::Attach {
-        addr: resolve(framework, addr)?,
-        debug: debug.map_err(|error| UsageError(format!("--debug {framework}: {error}")))?,
-        pid: pid.map(|pid| process(framework, pid)).transpose()?,
+        addr: resolve(addr).map_err(|problem| wrong("addr", problem))?,
+        debug: debug.map(DebugClient::new).transpose().map_err(|error| wrong("debug", error.to_string()))?,
+        pid: pid.map(process).transpose().map_err(|problem| wrong("pid", problem))?,
     })
 }
 
-fn resolve(framework: Framework, addr: &str) -> Result<SocketAddr, UsageError> {
+fn resolve(addr: &str) -> Result<SocketAddr, String> {
     match addr.to_socket_addrs().map(|mut addrs| addrs.next()) {
         Ok(Some(addr)) => Ok(addr),
-        Ok(None) => Err(UsageError(format!("--addr {framework}={addr}: the name has no address"))),
-        Err(error) => Err(UsageError(format!("--addr {framework}={addr}: {error}: must be HOST:PORT"))),
+        Ok(None) => Err(format!("{addr:?}: the name has no address")),
+        Err(error) => Err(format!("{addr:?}: {error}: must be HOST:PORT")),
     }
 }
 
-fn process(framework: Framework, text: &str) -> Result<u32, UsageError> {
-    let wrong = |problem: String| UsageError(format!("--pid {framework}: {problem}"));
-    let pid = values::count(1..=MAX_PID)(text).map_err(wrong)?;
-    if Path::new("/proc").join(text.trim_start_matches('0')).exists() {
+fn process(text: &str) -> Result<u32, String> {
+    let pid = values::count(1..=MAX_PID)(text)?;
+    if Path::new("/proc").join(pid.to_string()).exists() {
         Ok(pid)
     } else {
-        Err(wrong(format!("{text:?}: no such process on this machine")))
+        Err(format!("{text:?}: no such process on this machine"))
     }
 }
 

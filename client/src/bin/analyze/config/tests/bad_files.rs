@@ -197,7 +197,7 @@ fn what_cannot_go_together() {
         &["1:25: load.think: can't go with load.qps: at a rate a call waits for its time, not for a reply"],
     );
     refused(
-        "load: {qps: [500, 10], requests: 1000000}",
+        "load: {qps: [10, 500], requests: 1000000}",
         &["1:34: load.requests: 1000000 at 10 a second of load.qps: must take 24h at most"],
     );
     refused(

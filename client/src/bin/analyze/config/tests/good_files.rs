@@ -62,7 +62,7 @@ fn every_key_is_read() {
             qps: vec![1000, 3000, 5000],
             requests: Some(20_000),
             think: Duration::ZERO,
-            connections: 8,
+            connections: Some(8),
             sharing: Sharing::Pool,
             messages_per_stream: "64".parse().expect("a count"),
             pattern: PayloadPattern::Text,

@@ -1,0 +1,127 @@
+//! `analyze suite`: the cells of a config, measured, or only listed; or those that are left of an earlier suite.
+
+use std::{env, process::ExitCode};
+
+use analyze::{
+    measure::{bound_cpus, result::RunResult},
+    report::{self, Style},
+    store::{Store, StoreError},
+};
+use anyhow::Context;
+
+use super::{
+    dry_run,
+    run::{Session, open},
+};
+use crate::{
+    cli::SuiteArgs,
+    config::Config,
+    plan::{Origin, Plan, PlanRecord, Subject, UsageError},
+    terminal,
+};
+
+pub(super) fn suite(args: &SuiteArgs) -> anyhow::Result<ExitCode> {
+    let config = Config::open(&args.config).map_err(|error| UsageError(error.to_string()))?;
+    let allowed = bound_cpus().context("reading which CPUs may be used")?;
+    let plan = Plan::of_suite(args, config, &allowed)?;
+    if args.dry_run {
+        plan.notes.iter().for_each(|note| terminal::say(&format!("note: {note}")));
+        terminal::print(&dry_run::text(&plan)).context("writing to stdout")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let store = open(&plan)?;
+    let record = PlanRecord::of(&plan);
+    let earlier = if args.resume { done(&plan, &record, &store)? } else { begin(&plan, &record, &store)? };
+    if args.resume {
+        let (done, all) = (earlier.len(), plan.subjects().count());
+        terminal::say(&format!("{done} of {all} cells were measured before"));
+    }
+    let goes_on_with = Some(resume_command(env::args().collect(), plan.label.as_str()));
+    let session = Session { plan: &plan, store: &store, earlier, goes_on_with };
+    session.carry_out(&|results, style| text(results, &plan, &store, style))
+}
+
+/// Saves the plan of a new suite. One that has begun under the same label is not written over.
+fn begin(plan: &Plan, record: &PlanRecord, store: &Store) -> anyhow::Result<Vec<RunResult>> {
+    if store.plan_path().exists() {
+        return Err(UsageError(format!(
+            "--label {}: there is a suite of this name: --resume goes on with it, another --label begins a new one",
+            plan.label
+        ))
+        .into());
+    }
+    store.save_plan(record)?;
+    Ok(Vec::new())
+}
+
+/// The results of an earlier suite that need not be measured again. Its plan must be the same.
+fn done(plan: &Plan, record: &PlanRecord, store: &Store) -> anyhow::Result<Vec<RunResult>> {
+    let earlier: PlanRecord = store.load_plan().map_err(|error: StoreError| {
+        UsageError(format!("--resume: there is no suite {} to go on with: {error}", plan.label))
+    })?;
+    let differences = record.differences(&earlier);
+    if !differences.is_empty() {
+        let differences = differences.join("; ");
+        return Err(UsageError(format!("--resume: the plan of {} is another: {differences}", plan.label)).into());
+    }
+    let mut done = Vec::new();
+    for subject in plan.subjects() {
+        done.extend(store.load(&subject.file_stem(&plan.label))?.filter(|result| is_whole(result, subject)));
+    }
+    Ok(done)
+}
+
+/// Whether a cell has everything that was asked for.
+fn is_whole(result: &RunResult, subject: &Subject) -> bool {
+    let can_be_profiled = !matches!(subject.origin, Origin::Attach { debug: None, .. });
+    let files = &result.files;
+    let profiles = [&files.cpu_profile, &files.allocs_profile, &files.heap_profile];
+    let profiled = !subject.profiled || !can_be_profiled || profiles.iter().all(|file| file.is_some());
+    result.failure.is_none() && result.rounds.len() == subject.rounds as usize && profiled
+}
+
+/// The command line that goes on with the suite of a command line.
+fn resume_command(mut args: Vec<String>, label: &str) -> String {
+    if !args.iter().any(|arg| arg == "--label" || arg.starts_with("--label=")) {
+        args.extend(["--label".to_owned(), label.to_owned()]);
+    }
+    if !args.iter().any(|arg| arg == "--resume") {
+        args.push("--resume".to_owned());
+    }
+    args.iter().map(|arg| quoted(arg)).collect::<Vec<_>>().join(" ")
+}
+
+/// As a shell takes it for one word.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_=+,./:@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+/// Tables of all cells, what to beware of, and where the files are.
+fn text(results: &[RunResult], plan: &Plan, store: &Store, style: Style) -> String {
+    let refused: String = plan.refused.iter().map(|refused| format!("  {}\n", refused.say())).collect();
+    let refused = if refused.is_empty() { refused } else { format!("Not measured\n{refused}") };
+    let files = format!("Files\n  {} results in {}\n", results.len(), store.data_dir().display());
+    [report::table(results, style), report::warnings(results, style), refused, files]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_suite_is_resumed_by_the_same_command_with_its_label() {
+        let command = |words: &str| resume_command(words.split(' ').map(str::to_owned).collect(), "x");
+        assert_eq!(command("analyze suite --config a.yaml"), "analyze suite --config a.yaml --label x --resume");
+        assert_eq!(command("analyze suite --label=x --resume"), "analyze suite --label=x --resume");
+        assert_eq!(quoted("it's mine"), r"'it'\''s mine'");
+    }
+}

@@ -1,0 +1,134 @@
+//! A suite's plan as it lies beside its results, so that a suite that goes on is the one that was begun.
+
+use std::{collections::BTreeMap, net::SocketAddr};
+
+use analyze::measure::result::LoadShape;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::{Origin, Plan, Refused, Subject};
+
+/// The version of the file's shape.
+const VERSION: u32 = 1;
+
+/// What `plan.json` holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PlanRecord {
+    plan_version: u32,
+    label: String,
+    /// When the suite was begun: RFC 3339, UTC.
+    started: String,
+    /// What all cells share.
+    common: Value,
+    /// What each cell is, by the stem of its files, in the order of measuring.
+    cells: Map<String, Value>,
+    /// What is not measured, and why.
+    refused: Vec<Value>,
+}
+
+/// A path into a record with the values that two records have there.
+type Difference = (String, String, String);
+
+impl PlanRecord {
+    pub(crate) fn of(plan: &Plan) -> Self {
+        let cell = |subject: &Subject| (subject.file_stem(&plan.label), describe(subject));
+        Self {
+            plan_version: VERSION,
+            label: plan.label.to_string(),
+            started: plan.started.to_string(),
+            common: json!({
+                "server_cpus": plan.placement.server,
+                "client_cpus": plan.placement.client,
+                "connect_timeout_ms": plan.connect_timeout.as_millis() as u64,
+            }),
+            cells: plan.subjects().map(cell).collect(),
+            refused: plan.refused.iter().map(describe_refused).collect(),
+        }
+    }
+
+    /// What is different from an earlier record, a phrase each; nothing where the earlier one can go on as this one.
+    pub(crate) fn differences(&self, earlier: &Self) -> Vec<String> {
+        let mut phrases = Vec::new();
+        if self.plan_version != earlier.plan_version {
+            phrases.push(format!("plan_version {}, was {}", self.plan_version, earlier.plan_version));
+        }
+        let mut counts: BTreeMap<Difference, usize> = BTreeMap::new();
+        compare("", &self.common, &earlier.common, &mut |difference| {
+            phrases.push(said(&difference));
+        });
+        for (stem, cell) in &self.cells {
+            if let Some(before) = earlier.cells.get(stem) {
+                compare("", cell, before, &mut |difference| *counts.entry(difference).or_default() += 1);
+            }
+        }
+        phrases.extend(counts.iter().map(|(difference, count)| format!("{} ({})", said(difference), cells(*count))));
+        let missing = |of: &Map<String, Value>, from: &Map<String, Value>| {
+            let mut stems = of.keys().filter(|stem| !from.contains_key(*stem));
+            stems.next().map(|first| (first.clone(), stems.count() + 1))
+        };
+        if let Some((first, count)) = missing(&self.cells, &earlier.cells) {
+            phrases.push(format!("{} new, as {first}", cells(count)));
+        }
+        if let Some((first, count)) = missing(&earlier.cells, &self.cells) {
+            phrases.push(format!("{} gone, as {first}", cells(count)));
+        }
+        phrases
+    }
+}
+
+fn describe(subject: &Subject) -> Value {
+    let case = &subject.case;
+    let server = match &subject.origin {
+        Origin::Start => "started".to_owned(),
+        Origin::Attach { addr, .. } => SocketAddr::to_string(addr),
+    };
+    json!({
+        "framework": subject.framework,
+        "scenario": case.scenario.to_string(),
+        "serialization": case.serialization,
+        "compression": case.compression,
+        "call_mode": case.mode,
+        "messages_per_stream": case.stream_length(),
+        "payload_pattern": case.pattern,
+        "response_size": case.response_size,
+        "accept_gzip": case.accept_gzip,
+        "load": LoadShape::from(case),
+        "server": server,
+        "rounds": subject.rounds,
+        "round_ms": subject.round_length().as_millis() as u64,
+        "warmup_ms": subject.warmup.as_millis() as u64,
+        "request_timeout_ms": subject.request_timeout.as_millis() as u64,
+        "profiles": subject.profiled,
+    })
+}
+
+fn describe_refused(refused: &Refused) -> Value {
+    json!({
+        "framework": refused.framework,
+        "what": refused.what,
+        "reason": refused.reason,
+        "cells": refused.cells,
+    })
+}
+
+/// Reports each place where two values differ; objects are gone into.
+fn compare(path: &str, now: &Value, before: &Value, report: &mut impl FnMut(Difference)) {
+    match (now, before) {
+        (Value::Object(now), Value::Object(before)) => {
+            for (key, value) in now {
+                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                compare(&path, value, before.get(key).unwrap_or(&Value::Null), report);
+            }
+        }
+        (now, before) if now != before => report((path.to_owned(), now.to_string(), before.to_string())),
+        _ => {}
+    }
+}
+
+fn said((path, now, before): &Difference) -> String {
+    format!("{path} {now}, was {before}")
+}
+
+fn cells(count: usize) -> String {
+    format!("{count} cell{}", if count == 1 { "" } else { "s" })
+}

@@ -1,0 +1,7 @@
+//! Plans of all commands.
+
+mod run;
+mod suite;
+
+/// The CPUs that may be used.
+const CPUS: [u32; 4] = [0, 1, 2, 3];

@@ -1,0 +1,155 @@
+//! Plans of configs: the cells, what is left out, and what can't go on as what.
+
+use super::{super::*, CPUS};
+use crate::{cli::suite_args, config::Config};
+
+fn plan_of(yaml: &str, flags: &[&str]) -> Result<Plan, String> {
+    let config = Config::read("t.yaml", yaml.as_bytes()).map_err(|error| error.to_string())?;
+    Plan::of_suite(&suite_args(flags), config, &CPUS).map_err(|error| error.0)
+}
+
+fn plan(yaml: &str, flags: &[&str]) -> Plan {
+    plan_of(yaml, flags).expect("a plan")
+}
+
+fn names(plan: &Plan) -> Vec<Vec<String>> {
+    plan.groups.iter().map(|group| group.subjects.iter().map(Subject::name).collect()).collect()
+}
+
+const SMALL: &str = "\
+payload_sizes: [128]
+serializations: [hessian2, protobuf]
+call_modes: [unary, streaming]
+concurrency_levels: [5]
+benchmark: {warmup_duration: 0s, test_duration: 100ms}
+rounds: 1
+";
+
+#[test]
+fn a_suite_is_every_combination_and_the_bare_echo_once_a_scenario() {
+    let small = plan(SMALL, &[]);
+    let expected = [
+        vec!["128B-5 triple hessian2", "128B-5 raw"],
+        vec!["128B-5 triple hessian2 streaming"],
+        vec!["128B-5 triple", "128B-5 grpc"],
+        vec!["128B-5 triple streaming", "128B-5 grpc streaming"],
+    ];
+    assert_eq!(names(&small), expected);
+    let refused = &small.refused[0];
+    assert_eq!(
+        (refused.framework, refused.what, refused.cells, small.refused.len()),
+        (Framework::Grpc, "hessian2", 2, 1)
+    );
+    assert!(small.subjects().all(|subject| !subject.profiled && subject.rounds == 1));
+    let stems: Vec<String> = small.subjects().map(|subject| subject.file_stem(&small.label)).collect();
+    assert_eq!(stems[..2], ["triple_128_hessian2_none_5_unary", "raw_128_none_none_5_unary"]);
+    let names_with = |yaml: &str| names(&plan(&format!("{SMALL}{yaml}"), &[])).concat();
+    assert!(!names_with("roofline: false").contains(&"128B-5 raw".to_owned()));
+    let asked = names_with("roofline: false\nframeworks: [raw, triple]");
+    assert_eq!(asked.iter().filter(|name| *name == "128B-5 raw").count(), 1);
+}
+
+#[test]
+fn the_config_of_suite_a_is_planned_whole() {
+    let yaml = include_str!("../../../../../tests/configs/suite-a.yaml");
+    let plan = plan(yaml, &[]);
+    // 4 payloads, 5 concurrencies, 3 compressions, 2 modes: with 3 serializations for Triple and one for gRPC.
+    assert_eq!(plan.subjects().filter(|subject| subject.framework == Framework::Triple).count(), 360);
+    assert_eq!(plan.subjects().filter(|subject| subject.framework == Framework::Grpc).count(), 120);
+    assert_eq!(plan.subjects().filter(|subject| subject.framework == Framework::Raw).count(), 20);
+    assert_eq!(plan.refused.iter().map(|refused| refused.cells).sum::<usize>(), 240);
+    let mut stems: Vec<String> = plan.subjects().map(|subject| subject.file_stem(&plan.label)).collect();
+    stems.sort();
+    stems.dedup();
+    assert_eq!(stems.len(), 500, "each cell has files of its own");
+}
+
+#[test]
+fn flags_override_the_config_and_its_changes() {
+    let yaml =
+        format!("{SMALL}profiles: true\nlabel: before\nout: there\ncells: [{{match: {{payload: 128}}, rounds: 7}}]");
+    let as_written = plan(&yaml, &[]);
+    assert!(as_written.subjects().all(|subject| subject.rounds == 7));
+    assert_eq!(as_written.subjects().filter(|subject| subject.profiled).count(), 6, "not of the roofline");
+    assert_eq!((as_written.label.as_str(), as_written.out.to_str()), ("before", Some("there")));
+    let flags = "--rounds 2 --duration 1s --warmup 3s --framework grpc --no-profiles --label after --out here";
+    let flagged = plan(&yaml, &flags.split(' ').collect::<Vec<_>>());
+    assert_eq!(names(&flagged), [vec!["128B-5 grpc", "128B-5 raw"], vec!["128B-5 grpc streaming"]]);
+    for subject in flagged.subjects() {
+        assert_eq!((subject.rounds, subject.warmup, subject.profiled), (2, Duration::from_secs(3), false));
+        assert_eq!(subject.round_length(), Duration::from_secs(1));
+    }
+    assert_eq!((flagged.label.as_str(), flagged.out.to_str()), ("after", Some("here")));
+}
+
+#[test]
+fn cells_can_be_skipped_and_rates_are_cells() {
+    let yaml = format!(
+        "{SMALL}frameworks: triple\nprofiles: true\nload: {{qps: [100, 200]}}\n\
+                        cells: [{{match: {{call_mode: streaming}}, skip: true}}]"
+    );
+    let rates = plan(&yaml, &[]);
+    let expected =
+        ["128B-5 triple hessian2 100/s", "128B-5 triple hessian2 200/s", "128B-5 triple 100/s", "128B-5 triple 200/s"];
+    assert_eq!(names(&rates).concat(), expected);
+    assert_eq!(
+        rates.notes,
+        ["4 cells are skipped, as cells of the config say", "no profiles are taken at several rates"]
+    );
+    assert!(rates.subjects().all(|subject| !subject.profiled));
+}
+
+#[test]
+fn servers_that_run_already_are_attached_to() {
+    let yaml = format!(
+        "{SMALL}serializations: protobuf\nframeworks: [triple, grpc]\n\
+                        servers: {{grpc: {{addr: \"127.0.0.1:1\", debug: \"http://127.0.0.1:2\"}}}}"
+    );
+    let yaml = yaml.replacen("serializations: [hessian2, protobuf]\n", "", 1);
+    let plan = plan(&yaml, &[]);
+    let attached: Vec<&Subject> = plan.subjects().filter(|subject| !subject.is_ours()).collect();
+    assert!(attached.len() == 2 && attached.iter().all(|subject| subject.framework == Framework::Grpc));
+}
+
+#[test]
+fn what_can_not_be_planned_is_one_line() {
+    for (yaml, flags, line) in [
+        (SMALL, &["--resume"][..], "--resume: goes with --label, the suite to go on with"),
+        (SMALL, &["--rounds", "0"], "--rounds: \"0\": must be a whole number, 1 to 1000"),
+        (SMALL, &["--framework", "go"], "--framework: framework \"go\": must be one of triple, grpc, raw"),
+        ("server_cpus: 9", &[], "server_cpus 9: CPU 9 may not be used: allowed are 0-3"),
+        (
+            "load: {requests: 100}",
+            &["--duration", "1s"],
+            "--duration 1 s: the config's load.requests, 100, ends rounds",
+        ),
+        (
+            "frameworks: grpc\nserializations: msgpack",
+            &["--config", "x.yaml"],
+            "--config x.yaml: no cell is left to measure",
+        ),
+    ] {
+        assert_eq!(plan_of(yaml, flags).expect_err(line), line);
+    }
+}
+
+#[test]
+fn a_plan_goes_on_only_as_itself() {
+    let differences = |yaml: &str, flags: &[&str]| {
+        let now = PlanRecord::of(&plan(yaml, flags));
+        // As it is written and read.
+        let text = serde_json::to_string(&PlanRecord::of(&plan(SMALL, &[]))).expect("JSON");
+        now.differences(&serde_json::from_str(&text).expect("a record"))
+    };
+    assert_eq!(differences(SMALL, &[]), [""; 0]);
+    assert_eq!(differences(SMALL, &["--rounds", "3"]), ["rounds 3, was 1 (7 cells)"]);
+    assert_eq!(differences(SMALL, &["--framework", "triple"]), ["2 cells gone, as grpc_128_protobuf_none_5_unary"]);
+    assert_eq!(differences(&format!("{SMALL}server_cpus: 0"), &[])[0], "server_cpus [0], was [0,1]");
+    let larger = SMALL.replace("[128]", "[128, 129]");
+    assert_eq!(differences(&larger, &[]), ["7 cells new, as triple_129_hessian2_none_5_unary"]);
+    let think = format!("{SMALL}load: {{think: 2ms}}");
+    assert_eq!(
+        differences(&think, &[]),
+        ["load.think_ms 2.0, was 0.0 (6 cells)", "1 cell gone, as raw_128_none_none_5_unary"]
+    );
+}
