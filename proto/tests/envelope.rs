@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
 
+mod support;
+
 use bytes::{Buf, Bytes};
 use echo_proto::{
     benchmark::BenchmarkRequest,
@@ -12,24 +14,15 @@ use echo_proto::{
 };
 use prost::Message;
 use serde::{Deserialize, Serialize};
+use support::{cut, hex};
 
 /// The boundaries of Hessian's and MessagePack's heads and of Java's chunks.
 const LENGTHS: [usize; 17] =
     [0, 1, 15, 16, 31, 32, 255, 256, 1023, 1024, 8189, 8190, 16_378, 16_379, 65_535, 65_536, 1 << 20];
 const SERIALIZATIONS: [Serialization; 2] = [Serialization::Hessian2, Serialization::Msgpack];
 
-fn hex(text: &str) -> Bytes {
-    let digits = text.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).unwrap());
-    digits.map(|pair| u8::from_str_radix(pair, 16).unwrap()).collect::<Vec<_>>().into()
-}
-
 fn payload(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at * 7 + at / 256) as u8).collect()
-}
-
-/// The bytes in pieces of that length.
-fn cut(bytes: &Bytes, piece: usize) -> Vec<Bytes> {
-    (0..bytes.len()).step_by(piece).map(|at| bytes.slice(at..bytes.len().min(at + piece))).collect()
 }
 
 fn joined(pieces: &[Bytes]) -> Vec<u8> {
@@ -106,7 +99,7 @@ fn a_byte_array_there_and_back() {
             // And the argument is what other codecs make of it.
             let argument = match serialization {
                 Serialization::Hessian2 => match hessian2::decode(&[response.data]).unwrap() {
-                    Value::Binary(pieces) => joined(&pieces),
+                    Value::Binary(binary) => joined(&binary.0),
                     other => panic!("{other:?}"),
                 },
                 Serialization::Msgpack => {

@@ -46,7 +46,7 @@ pub(super) fn find(argument: Reader<'_>) -> Result<Found, EnvelopeError> {
 /// The payload that a value is; a null is an empty one.
 fn payload(value: Value, start: usize, end: usize) -> Result<Found, EnvelopeError> {
     let (form, payload) = match value {
-        Value::Binary(pieces) => (Form::Bytes(BytesForm::HessianBinary), pieces),
+        Value::Binary(binary) => (Form::Bytes(BytesForm::HessianBinary), binary.0),
         Value::Null => (Form::Bytes(BytesForm::HessianBinary), Pieces::new()),
         Value::String(text) if text.is_empty() => (Form::HessianString, Pieces::new()),
         Value::String(text) => (Form::HessianString, Pieces::from_iter([text.into_bytes()])),

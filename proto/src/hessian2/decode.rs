@@ -12,7 +12,7 @@ use super::{
     error::{DecodeError, DecodeErrorKind},
     number::{byte, date, double, int, long, unexpected},
     text::{expect_string, string},
-    value::{Class, List, Map, Object, Value},
+    value::{Binary, Class, List, Map, Object, Value},
 };
 use crate::pieces::Reader;
 
@@ -154,7 +154,7 @@ impl<'a> Decoder<'a> {
                 } else if let Some(text) = string(code, input)? {
                     Ok(Value::String(text))
                 } else if let Some(bytes) = binary(code, input)? {
-                    Ok(Value::Binary(bytes))
+                    Ok(Value::Binary(Binary(bytes)))
                 } else {
                     Err(unexpected(code, "a value", input))
                 }

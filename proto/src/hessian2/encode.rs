@@ -57,7 +57,7 @@ impl Encoder {
             Value::Double(value) => encode_double(*value, out),
             Value::Date(ms) => encode_date(*ms, out),
             Value::String(text) => encode_str(text, out),
-            Value::Binary(pieces) => encode_binary(Reader::new(pieces), out),
+            Value::Binary(binary) => encode_binary(Reader::new(&binary.0), out),
             Value::List(list) => self.nested(|it| it.list(list))?,
             Value::Map(map) => self.nested(|it| it.map(map))?,
             Value::Object(object) => self.object(object)?,

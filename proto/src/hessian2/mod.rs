@@ -20,7 +20,7 @@ pub use encode::{Encoder, encode};
 pub use error::{DecodeError, DecodeErrorKind, EncodeError};
 pub use number::{encode_bool, encode_date, encode_double, encode_int, encode_long, encode_null};
 pub use text::{encode_str, encoded_str_len};
-pub use value::{Class, List, Map, Object, Value};
+pub use value::{Binary, Class, List, Map, Object, Value};
 
 /// Lists, maps and objects may lie this deep in each other: beyond it, a hostile input would use up the stack.
 pub const MAX_DEPTH: usize = 128;

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use bytes::Buf;
 use bytestring::ByteString;
 
-use crate::pieces::Pieces;
+use crate::pieces::{Pieces, Reader};
 
 /// A Hessian value. Strings and binaries share memory with the input they were read from where the wire allows.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,8 +24,8 @@ pub enum Value {
     Date(i64),
     /// A string, Java's `char` too. A slice of the input if it was one chunk without surrogates.
     String(ByteString),
-    /// A byte array, in the slices it came in; none of them is empty.
-    Binary(Pieces),
+    /// A byte array.
+    Binary(Binary),
     /// A list, set or array.
     List(List),
     /// A map.
@@ -33,6 +34,25 @@ pub enum Value {
     Object(Object),
     /// The list, map or object of that number again: they count from 0 in the order in which they begin.
     Reference(u32),
+}
+
+/// A byte array, in the slices of the input it came in. Two are equal if their bytes are, however they are cut.
+#[derive(Debug, Clone, Default)]
+pub struct Binary(pub Pieces);
+
+impl PartialEq for Binary {
+    fn eq(&self, other: &Self) -> bool {
+        let (mut a, mut b) = (Reader::new(&self.0), Reader::new(&other.0));
+        while a.has_remaining() && b.has_remaining() {
+            let count = a.chunk().len().min(b.chunk().len());
+            if a.chunk()[..count] != b.chunk()[..count] {
+                return false;
+            }
+            a.advance(count);
+            b.advance(count);
+        }
+        a.remaining() == b.remaining()
+    }
 }
 
 /// A list, set or array.
