@@ -87,6 +87,11 @@ impl Store {
         Ok(store)
     }
 
+    /// Whether a run of that name has a plan. Nothing is made.
+    pub fn has_plan(root: &Path, label: &Label) -> bool {
+        Self { root: root.to_owned(), label: label.clone() }.plan_path().exists()
+    }
+
     /// The run's name.
     pub fn label(&self) -> &Label {
         &self.label
@@ -145,8 +150,7 @@ impl Store {
         read_json(&self.plan_path())
     }
 
-    /// Where the plan of a run lies.
-    pub fn plan_path(&self) -> PathBuf {
+    fn plan_path(&self) -> PathBuf {
         self.data_dir().join(PLAN)
     }
 

@@ -1,10 +1,25 @@
 //! `analyze doctor`: what this machine will do to the numbers.
 
-use std::{fs, process::Command, process::ExitCode};
+use std::{
+    fs,
+    process::{Command, ExitCode},
+    thread,
+    time::{Duration, Instant},
+};
 
-use analyze::measure::{SyscallCounter, SyscallsError, bound_cpus};
+use analyze::{
+    measure::{SyscallCounter, SyscallsError, bound_cpus},
+    units::format_duration,
+};
 
 use crate::terminal;
+
+/// What a run may ask for: so many connections to each server.
+const MANY_CONNECTIONS: u64 = 10_000;
+/// Two servers that are compared, and the bare echo.
+const SERVERS_AT_A_TIME: u64 = 3;
+/// Waking later than this shows beside the millisecond in which the runtime's clock ticks.
+const LATE: Duration = Duration::from_micros(200);
 
 /// How a finding bears on a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +55,9 @@ fn findings() -> Vec<Finding> {
         governor(&read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
         boost(&read("/sys/devices/system/cpu/cpufreq/boost"), &read("/sys/devices/system/cpu/intel_pstate/no_turbo")),
         siblings(&read("/sys/devices/system/cpu/smt/active")),
-        open_files(),
+        open_files(&read("/proc/self/limits")),
+        local_ports(&read("/proc/sys/net/ipv4/ip_local_port_range")),
+        timer(wake_up_delay(), &read("/proc/self/timerslack_ns")),
         swap(&read("/proc/swaps")),
         huge_pages(&read("/sys/kernel/mm/transparent_hugepage/enabled")),
         perf(&read("/proc/sys/kernel/perf_event_paranoid")),
@@ -157,14 +174,54 @@ fn siblings(active: &str) -> Option<Finding> {
     }
 }
 
-fn open_files() -> Option<Finding> {
-    let limits = read("/proc/self/limits");
+/// The soft limit is raised to the hard one where connections need it.
+fn open_files(limits: &str) -> Option<Finding> {
     let line = limits.lines().find(|line| line.starts_with("Max open files"))?;
-    let soft: u64 = line.split_ascii_whitespace().nth(3)?.parse().unwrap_or(u64::MAX);
-    if soft < 4096 {
-        finding(Grade::Note, "open files", soft.to_string(), "--connections beyond it fail: ulimit -n 65536")
+    let hard: u64 = line.split_ascii_whitespace().nth(4)?.parse().unwrap_or(u64::MAX);
+    let is = format!("{hard} at most");
+    if hard < MANY_CONNECTIONS * SERVERS_AT_A_TIME {
+        let so = "each of --connections takes one for each server of a run: ulimit -Hn 65536, as root";
+        finding(Grade::Note, "open files", is, so)
     } else {
-        finding(Grade::Good, "open files", soft.to_string(), "")
+        finding(Grade::Good, "open files", is, "")
+    }
+}
+
+fn local_ports(range: &str) -> Option<Finding> {
+    let (first, last) = range.split_once(char::is_whitespace)?;
+    let (first, last): (u64, u64) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+    let is = format!("{first} to {last}");
+    if last.saturating_sub(first) < MANY_CONNECTIONS * 2 {
+        let so =
+            "each of --connections to a server takes one, and for a minute after: sysctl net.ipv4.ip_local_port_range";
+        finding(Grade::Note, "local ports", is, so)
+    } else {
+        finding(Grade::Good, "local ports", is, "")
+    }
+}
+
+/// How late a thread wakes that sleeps for a millisecond: the median of some tries.
+fn wake_up_delay() -> Duration {
+    const SLEEP: Duration = Duration::from_millis(1);
+    let mut delays: Vec<Duration> = (0..51)
+        .map(|_| {
+            let began = Instant::now();
+            thread::sleep(SLEEP);
+            began.elapsed().saturating_sub(SLEEP)
+        })
+        .collect();
+    delays.sort_unstable();
+    delays[delays.len() / 2]
+}
+
+fn timer(late: Duration, slack_ns: &str) -> Option<Finding> {
+    let slack = slack_ns.parse().map(Duration::from_nanos).map(format_duration);
+    let slack = slack.map(|slack| format!(", timer slack {slack}")).unwrap_or_default();
+    let is = format!("{} late{slack}", format_duration(late));
+    if late > LATE {
+        finding(Grade::Note, "timer", is, "with --qps, --think and --sleep calls start and end as much later")
+    } else {
+        finding(Grade::Good, "timer", is, "")
     }
 }
 
@@ -251,6 +308,17 @@ mod tests {
         assert_eq!(grade(huge_pages("[always] madvise never")), Some(Grade::Note));
         assert_eq!(grade(huge_pages("always [madvise] never")), Some(Grade::Good));
         assert_eq!(grade(perf("3")), Some(Grade::Note));
+        let limits =
+            |hard: &str| format!("Limit\nMax open files            1024                 {hard}              files\n");
+        assert_eq!(grade(open_files(&limits("4096"))), Some(Grade::Note));
+        assert_eq!(grade(open_files(&limits("1048576"))), Some(Grade::Good));
+        assert_eq!(grade(open_files(&limits("unlimited"))), Some(Grade::Good));
+        assert_eq!(grade(local_ports("32768\t60999")), Some(Grade::Good));
+        assert_eq!(grade(local_ports("50000 60999")), Some(Grade::Note));
+        assert_eq!(grade(local_ports("")), None);
+        assert_eq!(grade(timer(Duration::from_millis(3), "50000")), Some(Grade::Note));
+        let good = timer(Duration::from_micros(60), "50000").map(|finding| finding.is);
+        assert_eq!(good.as_deref(), Some("60 µs late, timer slack 50 µs"));
         let refused = SyscallsError::Tracepoint(std::io::ErrorKind::PermissionDenied.into());
         assert_eq!(grade(syscalls(Err(refused))), Some(Grade::Note));
     }

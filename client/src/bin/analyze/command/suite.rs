@@ -29,36 +29,40 @@ pub(super) fn suite(args: &SuiteArgs) -> anyhow::Result<ExitCode> {
         terminal::print(&dry_run::text(&plan)).context("writing to stdout")?;
         return Ok(ExitCode::SUCCESS);
     }
+    match (args.resume, Store::has_plan(&plan.out, &plan.label)) {
+        (true, true) | (false, false) => {}
+        (true, false) => {
+            return Err(
+                UsageError(format!("--resume: there is no suite {} in {}", plan.label, plan.out.display())).into()
+            );
+        }
+        (false, true) => {
+            return Err(UsageError(format!(
+                "--label {}: there is a suite of this name: --resume goes on with it, another --label begins a new one",
+                plan.label
+            ))
+            .into());
+        }
+    }
     let store = open(&plan)?;
     let record = PlanRecord::of(&plan);
-    let earlier = if args.resume { done(&plan, &record, &store)? } else { begin(&plan, &record, &store)? };
-    if args.resume {
-        let (done, all) = (earlier.len(), plan.subjects().count());
-        terminal::say(&format!("{done} of {all} cells were measured before"));
-    }
+    let earlier = if args.resume {
+        let done = done(&plan, &record, &store)?;
+        terminal::say(&format!("{} of {} cells were measured before", done.len(), plan.subjects().count()));
+        done
+    } else {
+        store.save_plan(&record)?;
+        Vec::new()
+    };
     let goes_on_with = Some(resume_command(env::args().collect(), plan.label.as_str()));
     let session = Session { plan: &plan, store: &store, earlier, goes_on_with };
     session.carry_out(&|results, style| text(results, &plan, &store, style))
 }
 
-/// Saves the plan of a new suite. One that has begun under the same label is not written over.
-fn begin(plan: &Plan, record: &PlanRecord, store: &Store) -> anyhow::Result<Vec<RunResult>> {
-    if store.plan_path().exists() {
-        return Err(UsageError(format!(
-            "--label {}: there is a suite of this name: --resume goes on with it, another --label begins a new one",
-            plan.label
-        ))
-        .into());
-    }
-    store.save_plan(record)?;
-    Ok(Vec::new())
-}
-
 /// The results of an earlier suite that need not be measured again. Its plan must be the same.
 fn done(plan: &Plan, record: &PlanRecord, store: &Store) -> anyhow::Result<Vec<RunResult>> {
-    let earlier: PlanRecord = store.load_plan().map_err(|error: StoreError| {
-        UsageError(format!("--resume: there is no suite {} to go on with: {error}", plan.label))
-    })?;
+    let earlier: PlanRecord =
+        store.load_plan().map_err(|error: StoreError| UsageError(format!("--resume: {error}")))?;
     let differences = record.differences(&earlier);
     if !differences.is_empty() {
         let differences = differences.join("; ");
