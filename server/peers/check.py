@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Our servers and client against peers nobody here wrote: grpcio, apache-dubbo and dubbo-js, both ways.
+"""Our servers and client against peers nobody here wrote: grpcio, apache-dubbo, dubbo-js and dubbo-go, both ways.
 
 Prints a line a check and closes with "N passed, N failed"; exit 1 if any failed. `--self-test` points every client, theirs
 and ours, at a server that echoes wrong: there a check passes when the client noticed.
@@ -7,29 +7,74 @@ and ours, at a server that echoes wrong: there a check passes when the client no
 
 import argparse
 import json
+import re
 import sys
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
-from harness import NODE_DIR, PEERS, PYTHON, ROOT, PeerError, lines_of, serving, set_up
+from harness import GO_PEER, NODE_DIR, PEERS, PYTHON, ROOT, PeerError, lines_of, serving, set_up
 
-CLIENT_SECONDS = 300
-ANALYZE_SECONDS = 60
+CLIENT_SECONDS = 600
+ANALYZE_SECONDS = 180
 
 CLIENTS = {
     "grpcio": [str(PYTHON), str(PEERS / "grpcio" / "client.py")],
     "apache-dubbo": [str(PYTHON), str(PEERS / "apache-dubbo" / "client.py")],
     "dubbo-js": ["node", str(NODE_DIR / "client.js")],
+    "dubbo-go": [str(GO_PEER), "client"],
 }
 SERVERS = {
     "grpcio": [str(PYTHON), str(PEERS / "grpcio" / "server.py")],
     "apache-dubbo": [str(PYTHON), str(PEERS / "apache-dubbo" / "server.py")],
+    "grpcio-gzip": [str(PYTHON), str(PEERS / "grpcio" / "server.py"), "--gzip"],
     "dubbo-js": ["node", str(NODE_DIR / "server.js"), "2"],
+    "dubbo-go": [str(GO_PEER), "server"],
+    "dubbo-go-hessian2": [str(GO_PEER), "server", "--hessian2"],
 }
-OURS = {"triple": ["triple"], "triple-gzip": ["triple", "--accept-gzip"], "grpc": ["grpc"]}
-FRAMEWORKS = ["triple", "grpc"]
-SCENARIOS = ["128B-4", "1MiB-2"]
-MODES = ["unary", "streaming"]
+GZIP = {"": [], "-gzip": ["--accept-gzip"]}
+OURS = {server + gzip: [server, *flags] for server in ("triple", "grpc") for gzip, flags in GZIP.items()}
+
+
+class Load(NamedTuple):
+    """A short run of our client, and what its result must say of itself: keys of it, or of its `wire`."""
+
+    flags: str
+    says: dict
+    servers: tuple = tuple(CLIENTS)
+    frameworks: tuple = ("triple", "grpc")
+    scenarios: tuple = ("128B-4", "1MiB-2")
+
+
+ECHOES = [Load(f"--mode {mode}", {"call_mode": mode}) for mode in ("unary", "streaming")]
+LONG_STREAMS = [
+    Load(f"--mode streaming --messages-per-stream {n}", {"messages_per_stream": n}, scenarios=("128B-4",))
+    for n in (10, "unbounded")
+]
+ENVELOPES = [
+    Load("--serialization hessian2", {"serialization": "hessian2"}, ("dubbo-js", "dubbo-go-hessian2"), ("triple",)),
+    # dubbo-go reads msgpack arguments as hessian2 ones.
+    Load("--serialization msgpack", {"serialization": "msgpack"}, ("grpcio", "apache-dubbo", "dubbo-js"), ("triple",)),
+]
+# grpcio and apache-dubbo answer plainly unless they are told; dubbo-js and dubbo-go compress for whoever takes it.
+PLAIN_REPLY, GZIP_REPLY = {"response_encoding": "identity"}, {"response_encoding": "gzip"}
+GZIP_REQUEST, PLAIN_REQUEST = {"request_encoding": "gzip", "compression": "default"}, {"request_encoding": "identity"}
+COMPRESSED = [
+    # Of text: grpcio sends plain what gzip does not shorten.
+    load._replace(flags=f"{load.flags} --payload-pattern text", scenarios=("16KiB-4",))
+    for load in (
+        Load("--compression default", GZIP_REQUEST | PLAIN_REPLY, ("grpcio", "apache-dubbo")),
+        Load("--compression default", GZIP_REQUEST | GZIP_REPLY, ("grpcio-gzip", "dubbo-js", "dubbo-go")),
+        Load("--compression default --mode streaming", GZIP_REQUEST | GZIP_REPLY, ("grpcio-gzip", "dubbo-go")),
+        Load("--accept-gzip", PLAIN_REQUEST | GZIP_REPLY, ("grpcio-gzip", "dubbo-js", "dubbo-go")),
+        Load("--accept-gzip", PLAIN_REQUEST | PLAIN_REPLY, ("grpcio",)),
+        Load("--compression best --serialization hessian2", GZIP_REPLY, ("dubbo-js", "dubbo-go-hessian2"), ("triple",)),
+    )
+]
+LOADS = [*ECHOES, *LONG_STREAMS, *ENVELOPES, *COMPRESSED]
+
+# What our client says of a reply that is not what was sent.
+WRONG_ECHO = re.compile(r"preflight call: reply (differs|of \d+ bytes)")
 
 
 class Tally:
@@ -83,23 +128,26 @@ def their_clients(tally, echo_server, only):
 
 
 def our_client(tally, analyze, only):
-    for peer in only:
+    for name, command in SERVERS.items():
+        if not any(name.startswith(peer) for peer in only):
+            continue
         try:
-            with serving(peer, SERVERS[peer]) as ready:
-                for framework in FRAMEWORKS:
-                    for mode in MODES:
-                        for scenario in SCENARIOS:
-                            problem = run_analyze(analyze, framework, ready["addr"], scenario, mode)
-                            tally.record(f"analyze → {peer} as {framework}: {mode} {scenario}", not problem, problem)
+            with serving(name, command) as ready:
+                for load in (load for load in LOADS if name in load.servers):
+                    for framework in load.frameworks:
+                        for scenario in load.scenarios:
+                            problem = run_analyze(analyze, load, framework, ready["addr"], scenario)
+                            what = f"analyze → {name} as {framework}: {load.flags} {scenario}"
+                            tally.record(what, not problem, problem)
         except PeerError as error:
-            tally.record(f"{peer}: its server starts", False, str(error))
+            tally.record(f"{name}: its server starts", False, str(error))
 
 
-def run_analyze(analyze, framework, addr, scenario, mode):
+def run_analyze(analyze, load, framework, addr, scenario):
     """What went wrong with a short run of our client against a foreign server, "" if nothing."""
     with tempfile.TemporaryDirectory() as out:
         command = [analyze, "--framework", framework, "--addr", f"{framework}={addr}", "--scenario", scenario]
-        command += ["--mode", mode, "--rounds", "1", "--duration", "1s", "--warmup", "200ms"]
+        command += [*load.flags.split(), "--rounds", "1", "--duration", "500ms", "--warmup", "100ms"]
         lines, err, code = lines_of([*command, "--out", out, "--format", "json"], ANALYZE_SECONDS)
     if code != 0:
         return f"exit {code}: {err.strip()[-600:]}"
@@ -111,10 +159,11 @@ def run_analyze(analyze, framework, addr, scenario, mode):
     if len(results) != 1:
         return f"{len(results)} results, not one"
     result = results[0]
-    if result["success_rate"] != 100 or not result["success_requests"] or result["call_mode"] != mode:
-        kept = {key: result[key] for key in ("success_rate", "success_requests", "failure_requests", "call_mode")}
+    if result["success_rate"] != 100 or not result["success_requests"]:
+        kept = {key: result[key] for key in ("success_rate", "success_requests", "failure_requests")}
         return f"{kept} {result.get('warnings')}"
-    return ""
+    said = {key: (result["wire"] | result).get(key) for key in load.says}
+    return "" if said == load.says else f"says {said}, must say {load.says}"
 
 
 def self_test(tally, analyze):
@@ -123,14 +172,28 @@ def self_test(tally, analyze):
     with serving("wrong-grpcio", wrong_grpc) as ready:
         for peer in ("grpcio", "apache-dubbo"):
             noticed(tally, peer, outcomes([*CLIENTS[peer], "triple", ready["addr"]]))
-        for mode in MODES:
-            problem = run_analyze(analyze, "grpc", ready["addr"], SCENARIOS[0], mode)
-            tally.record(f"self-test: analyze notices a wrong echo, {mode}", bool(problem))
+        analyze_notices(tally, analyze, "grpcio", ready["addr"])
     for version in ("1.1", "2"):  # a Node server speaks one HTTP version a port
         with serving(f"wrong-dubbo-js-{version}", ["node", str(NODE_DIR / "server.js"), version, "--wrong"]) as ready:
             noticed(tally, f"dubbo-js (HTTP/{version})", outcomes([*CLIENTS["dubbo-js"], "triple", ready["addr"], version]))
+            if version == "2":
+                analyze_notices(tally, analyze, "dubbo-js", ready["addr"])
+    for flags in (["--wrong"], ["--wrong", "--hessian2"]):
+        name = " ".join(["dubbo-go", *flags[1:]])
+        with serving("wrong-dubbo-go", [*SERVERS["dubbo-go"], *flags]) as ready:
+            noticed(tally, name, outcomes([*CLIENTS["dubbo-go"], "triple", ready["addr"]]))
+            analyze_notices(tally, analyze, "dubbo-go-hessian2" if flags[1:] else "dubbo-go", ready["addr"])
     silent = outcomes([sys.executable, "-c", "print('{\"check\": \"x\", \"ok\": true, \"detail\": \"\"}')"])
     tally.record("self-test: a client that ends early is a failure", not all(ok for _, ok, _ in silent))
+
+
+def analyze_notices(tally, analyze, server, addr):
+    """Our client on a wrong echo, in every way it is run against that server."""
+    for load in (load for load in LOADS if server in load.servers):
+        framework, scenario = load.frameworks[-1], load.scenarios[0]
+        problem = run_analyze(analyze, load._replace(says={}), framework, addr, scenario)
+        what = f"self-test: analyze notices a wrong echo of {server} as {framework}: {load.flags}"
+        tally.record(what, WRONG_ECHO.search(problem) is not None, problem or "it took the echo for right")
 
 
 def noticed(tally, peer, reported):

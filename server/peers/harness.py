@@ -17,11 +17,13 @@ ROOT = PEERS.parent.parent
 WORK = ROOT / "target" / "peers"
 PYTHON = WORK / "venv" / "bin" / "python"
 NODE_DIR = WORK / "dubbo-js"
+GO_PEER = WORK / "dubbo-go" / "peer"
 STUBS = WORK / "stubs"
 
 SETUP_SECONDS = 600
-READY_SECONDS = 20
-END_SECONDS = 15
+INSTALL_ATTEMPTS = 3
+READY_SECONDS = 60
+END_SECONDS = 30
 
 
 class PeerError(Exception):
@@ -35,21 +37,24 @@ def set_up():
         shutil.rmtree(WORK / "venv", ignore_errors=True)
         _run([sys.executable, "-m", "venv", str(WORK / "venv")])
         options = [word for path in requirements for word in ("-r", str(path))]
-        _run([str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *options])
+        _install([str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *options])
         _remember("venv", requirements)
 
     STUBS.mkdir(parents=True, exist_ok=True)
     protos = ROOT / "proto" / "protos"
     outputs = [f"--python_out={STUBS}", f"--grpc_python_out={STUBS}"]
-    _run([str(PYTHON), "-m", "grpc_tools.protoc", f"-I{protos}", *outputs, "benchmark.proto"])
+    _run([str(PYTHON), "-m", "grpc_tools.protoc", f"-I{protos}", *outputs, "benchmark.proto", "triple_wrapper.proto"])
 
     NODE_DIR.mkdir(parents=True, exist_ok=True)
     packages = [PEERS / "dubbo-js" / "package.json", PEERS / "dubbo-js" / "package-lock.json"]
     for source in [*packages, *(PEERS / "dubbo-js").glob("*.js")]:
         shutil.copy(source, NODE_DIR)
     if _changed("node", packages):
-        _run(["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"], cwd=NODE_DIR)
+        _install(["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"], cwd=NODE_DIR)
         _remember("node", packages)
+
+    # Go's own caches know what has changed.
+    _install(["go", "build", "-o", str(GO_PEER), "."], cwd=PEERS / "dubbo-go")
 
 
 @contextmanager
@@ -120,6 +125,16 @@ def _end(name, process, end_code):
         raise PeerError(f"{name}: still running {END_SECONDS} s after SIGTERM") from None
     if end_code is not None and code != end_code:
         raise PeerError(f"{name}: SIGTERM ended it with {code}, not {end_code}")
+
+
+def _install(command, cwd=ROOT):
+    """Registries have bad moments."""
+    for attempt in range(1, INSTALL_ATTEMPTS):
+        try:
+            return _run(command, cwd)
+        except PeerError as error:
+            print(f"attempt {attempt} of {INSTALL_ATTEMPTS}: {error}", file=sys.stderr)
+    return _run(command, cwd)
 
 
 def _run(command, cwd=ROOT):

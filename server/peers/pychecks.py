@@ -14,7 +14,7 @@ KIB = 1024
 MIB = 1024 * KIB
 SIZES = {"0 B": 0, "1 B": 1, "128 B": 128, "16 KiB": 16 * KIB, "1 MiB": MIB}
 OVERSIZE = 17 * MIB  # the servers' limit is 16 MiB
-CHECK_SECONDS = 30
+CHECK_SECONDS = 60
 
 
 def payload(size, seed=0):

@@ -1,4 +1,4 @@
-"""apache-dubbo, as its users call it, against one of our servers: `client.py triple|triple-gzip|grpc HOST:PORT`.
+"""apache-dubbo, as its users call it, against one of our servers: `client.py triple|triple-gzip|grpc|grpc-gzip HOST:PORT`.
 
 Its habits: every call ends with an empty message of its own before END_STREAM; no deadline is sent; an error in a stream
 is raised in its event loop and never reaches the caller, so errors are checked on unary calls only; a refusal that comes
@@ -14,6 +14,7 @@ import dubbo
 from dubbo.configs import ReferenceConfig
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir))
+import envelopes
 from benchmark_pb2 import BenchmarkRequest, BenchmarkResponse
 from pychecks import KIB, SIZES, Checks, expect_echo, payload
 
@@ -43,6 +44,11 @@ class Client:
 
     def call(self, method, data):
         return self.client.unary(method_name=method, request_serializer=encode, response_deserializer=decode)(data)
+
+    def envelope(self, value):
+        """The library's own hooks, which any serialization would go through."""
+        hooks = {"request_serializer": envelopes.request, "response_deserializer": lambda reply: reply}
+        envelopes.expect_value_echo(value, self.client.unary(method_name="UnaryCall", **hooks)(value))
 
     def unary(self, size, seed=0):
         sent = payload(size, seed)
@@ -76,7 +82,7 @@ class Client:
         for i, size in enumerate(sizes):
             sent = payload(size, seed=i)
             stream.write(sent)
-            expect_echo(sent, stream.read(timeout=10))
+            expect_echo(sent, stream.read(timeout=40))
         stream.done_writing()
 
 
@@ -106,6 +112,9 @@ def main():
         checks.run("request gzipped is refused", expect_refused, gzipping.unary, 128)
     else:
         checks.run("request gzipped", gzipping.unary, 16 * KIB)
+    if not server.startswith("grpc"):
+        for name, value in envelopes.cases():
+            checks.run(f"msgpack in an envelope: {name}", client.envelope, value)
     checks.close()
 
 

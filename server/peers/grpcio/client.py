@@ -1,4 +1,4 @@
-"""grpcio, as its users call it, against one of our servers: `client.py triple|triple-gzip|grpc HOST:PORT`."""
+"""grpcio, as its users call it, against one of our servers: `client.py triple|triple-gzip|grpc|grpc-gzip HOST:PORT`."""
 
 import os
 import sys
@@ -10,10 +10,11 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir))
 import benchmark_pb2
 import benchmark_pb2_grpc
+import envelopes
 from pychecks import KIB, MIB, OVERSIZE, SIZES, Checks, expect_echo, payload
 
 SERVICE = "/benchmark.BenchmarkService/"
-TIMEOUT = 20
+TIMEOUT = 40
 GZIP = grpc.Compression.Gzip
 UNLIMITED = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1)]
 
@@ -70,8 +71,21 @@ class Client:
 
     def gzip_bomb(self):
         zeros = benchmark_pb2.BenchmarkRequest(payload=bytes(OVERSIZE)).SerializeToString()
-        too_much = grpc.StatusCode.RESOURCE_EXHAUSTED
-        expect_status(too_much, self.raw_unary, SERVICE + "UnaryCall", zeros, compression=GZIP)
+        self.raw_unary(SERVICE + "UnaryCall", zeros, compression=GZIP)
+
+    def envelope(self, value, **options):
+        envelopes.expect_value_echo(value, self.raw_unary(SERVICE + "UnaryCall", envelopes.request(value), **options))
+
+    def envelopes_at_once(self, calls):
+        call = self.channel.unary_unary(SERVICE + "UnaryCall", envelopes.request, lambda reply: reply)
+        values = [payload(1 + 37 * i, seed=i) for i in range(calls)]
+        for value, future in zip(values, [call.future(value, timeout=TIMEOUT) for value in values]):
+            envelopes.expect_value_echo(value, future.result())
+
+    def no_envelope(self):
+        """A message of the schema whose payload is the name of a serialization is one all the same."""
+        sent = benchmark_pb2.BenchmarkRequest(payload=envelopes.MSGPACK.encode())
+        expect_echo(sent.payload, self.stub.UnaryCall(sent, timeout=TIMEOUT).payload)
 
     def folded_method(self):
         sent = benchmark_pb2.BenchmarkRequest(payload=payload(128)).SerializeToString()
@@ -102,8 +116,8 @@ def main():
     server, addr = sys.argv[1], sys.argv[2]
     checks, client = Checks(), Client(addr)
     unimplemented = grpc.StatusCode.UNIMPLEMENTED
-    # tonic as it comes: no gzip unless it is switched on, OUT_OF_RANGE for oversize.
-    tonic = server == "grpc"
+    # tonic as it comes: OUT_OF_RANGE for oversize, no gzip unless it is switched on.
+    tonic, takes_gzip = server.startswith("grpc"), server != "grpc"
     oversize = grpc.StatusCode.OUT_OF_RANGE if tonic else grpc.StatusCode.RESOURCE_EXHAUSTED
 
     for name, size in SIZES.items():
@@ -116,19 +130,26 @@ def main():
     checks.run("unknown service", expect_status, unimplemented, client.raw_unary, "/no.Such/UnaryCall")
     checks.run("oversize", expect_status, oversize, client.unary, OVERSIZE)
     checks.run("oversize in a stream", expect_status, oversize, client.stream_write_all_first, [OVERSIZE])
-    if tonic:
-        checks.run("request gzipped is refused", expect_status, unimplemented, client.unary, 128, compression=GZIP)
+    if takes_gzip:
+        for name, size in SIZES.items():
+            checks.run(f"unary {name}, request gzipped", client.unary, size, compression=GZIP)
+        checks.run("stream gzipped", client.stream_write_all_first, [0, 128, MIB], compression=GZIP)
+        too_much = grpc.StatusCode.RESOURCE_EXHAUSTED
+        checks.run("oversize only once decompressed", expect_status, too_much, client.gzip_bomb)
     else:
+        checks.run("request gzipped is refused", expect_status, unimplemented, client.unary, 128, compression=GZIP)
+    if not tonic:
         triple_only(checks, client)
     checks.run("unary on the same channel after the refusals", client.unary, 16 * KIB)
     checks.close()
 
 
 def triple_only(checks, client):
-    for name, size in SIZES.items():
-        checks.run(f"unary {name}, request gzipped", client.unary, size, compression=GZIP)
-    checks.run("stream gzipped", client.stream_write_all_first, [0, 128, MIB], compression=GZIP)
-    checks.run("oversize only once decompressed", client.gzip_bomb)
+    for name, value in envelopes.cases():
+        checks.run(f"msgpack in an envelope: {name}", client.envelope, value)
+    checks.run("msgpack in an envelope, request gzipped", client.envelope, payload(16 * KIB), compression=GZIP)
+    checks.run("100 envelopes at once", client.envelopes_at_once, 100)
+    checks.run("a payload that begins like an envelope", client.no_envelope)
     checks.run("health Check and Watch", client.health)
     checks.run("method with its first letter folded", client.folded_method)
 
