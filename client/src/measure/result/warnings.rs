@@ -3,8 +3,7 @@
 use std::net::SocketAddr;
 
 use super::{
-    BytesBasis, Figures, Interval, LoadKind, PerOp, Round, RunResult, ServerOrigin, ServerReading, SiteTable,
-    derive::ratio,
+    BytesBasis, Figures, Interval, LoadKind, PerOp, Round, RunResult, ServerReading, SiteTable, derive::ratio,
 };
 use crate::{
     load::Case,
@@ -82,6 +81,7 @@ fn rate(result: &RunResult, warnings: &mut Vec<String>) {
         };
         let (asked, started) = (thousands(asked.round() as u64), thousands(started.round() as u64));
         warnings.push(format!("the rate was not reached: {asked} calls/s asked for, {started} started{missed}"));
+        return;
     }
     let late =
         result.figures.response_avg_ms.zip(result.figures.latency_avg_ms).map(|(response, service)| response - service);
@@ -109,13 +109,6 @@ fn compression(result: &RunResult, case: &Case, warnings: &mut Vec<String>) {
     }
     if case.compression != Compression::None && wire.request_encoding == IDENTITY {
         warnings.push(format!("requests are not compressed, though --compression {} asks for it", case.compression));
-    }
-    let tonic = result.framework == Framework::Grpc.name() && result.environment.server == ServerOrigin::Started;
-    if tonic && matches!(case.compression, Compression::Fastest | Compression::Best) {
-        warnings.push(format!(
-            "--compression {} is that of requests: tonic compresses its replies at gzip's level 6, whatever is asked for",
-            case.compression
-        ));
     }
 }
 
