@@ -1,7 +1,11 @@
-//! Order statistics over a handful of rounds.
+//! Order statistics over a handful of rounds, and the [`knee`] of a curve.
 //!
-//! Every function takes the values in any order, copies and sorts them (rounds are few), and returns `None` for an
+//! Every function of rounds takes the values in any order, copies and sorts them (rounds are few), and returns `None` for an
 //! empty slice or one that holds a NaN: a figure that can't be computed is absent, never zero.
+
+mod knee;
+
+pub use self::knee::{REACHED, SLOWED, Step, knee};
 
 /// The least value.
 pub fn min(values: &[f64]) -> Option<f64> {

@@ -4,8 +4,11 @@ mod results;
 
 use std::path::Path;
 
-use analyze::report::{self, Style};
-use results::{assert_golden, attached_without_counters, full, no_rounds, requested_only, zero_success};
+use analyze::{
+    measure::result::RunResult,
+    report::{self, Refused, Style},
+};
+use results::{assert_golden, attached_without_counters, full, no_rounds, ramp, requested_only, zero_success};
 
 const DATA_DIR: &str = "data/t";
 
@@ -97,4 +100,134 @@ fn large_figures_fit_into_120_columns_unfolded() {
         text.lines().any(|line| line.contains("118,044") && line.contains("16,777,216") && line.contains("1,406.94")),
         "{text}"
     );
+}
+
+/// A triple result in every cell, gRPC where it can, and the raw echo, which knows neither serialization nor compression.
+fn suite() -> Vec<RunResult> {
+    let mut results = Vec::new();
+    for (payload, scenario) in [(128, "128B"), (1_048_576, "1MiB")] {
+        for concurrency in [100, 50] {
+            for (serialization, compression) in [("protobuf", "none"), ("protobuf", "best"), ("hessian2", "none")] {
+                for (mut result, at) in full().into_iter().zip(0..) {
+                    let serialization = if result.framework == "raw" { "none" } else { serialization };
+                    if (at == 1 && serialization == "hessian2") || (at == 2 && compression == "best") {
+                        continue;
+                    }
+                    result.payload_size = payload;
+                    result.concurrency = concurrency;
+                    result.scenario = format!("{scenario}-{concurrency}");
+                    result.serialization = serialization.to_owned();
+                    result.compression = compression.to_owned();
+                    results.push(result);
+                }
+            }
+        }
+    }
+    results
+}
+
+fn refused() -> Vec<Refused> {
+    let refuse = |framework: &str, what: &str, reason: &str| Refused {
+        framework: framework.to_owned(),
+        what: what.to_owned(),
+        reason: reason.to_owned(),
+    };
+    vec![
+        refuse("grpc", "hessian2", "gRPC has protobuf only"),
+        refuse("raw", "best", "the bare echo has no compression"),
+        refuse("grpc", "msgpack", "gRPC has protobuf only"),
+    ]
+}
+
+#[test]
+fn a_suite_is_a_table_for_each_payload() {
+    let at = |width| report::matrix(&suite(), &refused(), Style { width, ..Style::default() });
+    for (width, name) in [(120, "matrix_120.txt"), (80, "matrix_80.txt")] {
+        let text = at(width);
+        assert_golden(name, &text);
+        assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
+    }
+    assert_golden("matrix.md", &report::matrix_markdown(&suite(), &refused()));
+}
+
+#[test]
+fn a_suite_of_one_kind_has_no_columns_for_what_does_not_differ() {
+    let text = report::matrix(&full(), &[], Style::default());
+    assert!(text.starts_with("128B payload: protobuf, unary\n"), "{text}");
+    assert_eq!(text.lines().nth(3).map(|head| head.split_whitespace().next()), Some(Some("calls")));
+    assert_eq!(report::matrix(&[], &refused(), Style::default()), "");
+}
+
+#[test]
+fn two_runs_in_a_matrix_stand_side_by_side() {
+    let mut after = full();
+    after.iter_mut().for_each(|result| result.label = "after".to_owned());
+    let text = report::matrix(&[full(), after].concat(), &[], Style { width: 400, ..Style::default() });
+    assert!(text.contains("triple (t)") && text.contains("raw (after)"), "{text}");
+    assert_eq!(text.lines().filter(|line| line.starts_with("50 ")).count(), 1, "{text}");
+}
+
+#[test]
+fn a_ramp_is_a_curve_with_its_knee() {
+    let results = [ramp("triple", 15_000.0, 20_000), full()].concat();
+    for (width, name) in [(120, "curve_120.txt"), (80, "curve_80.txt")] {
+        let text = report::curve(&results, Style { width, ..Style::default() });
+        assert_golden(name, &text);
+        assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
+    }
+    assert_eq!(report::curve(&full(), Style::default()), "", "no rates, no curve");
+    assert_eq!(report::curve(&ramp("triple", 9e3, 9_000)[..1], Style::default()), "", "one rate is no curve");
+}
+
+#[test]
+fn a_curve_without_a_knee_says_why() {
+    let beyond = report::curve(&ramp("triple", 1e6, 20_000), Style::default());
+    assert!(beyond.contains("The knee is beyond 20,000/s, the highest rate tried."), "{beyond}");
+    let overrun = report::curve(&ramp("triple", 500.0, 20_000), Style::default());
+    assert!(overrun.contains("No knee: the lowest rate, 1,000/s, was not reached already."), "{overrun}");
+    let mut unknown = ramp("triple", 15_000.0, 20_000);
+    unknown[0].figures.response_p99_ms = None;
+    let unknown = report::curve(&unknown, Style::default());
+    assert!(unknown.contains("No knee: there is no p99 response time at the lowest rate"), "{unknown}");
+}
+
+#[test]
+fn results_at_a_rate_have_the_rate_and_both_views_of_time() {
+    let results = ramp("triple", 15_000.0, 20_000);
+    let text = report::table(&results[..2], Style::default());
+    assert!(
+        text.contains("128B-50: 128B payload, 50 calls in flight, protobuf, unary, at 1,000/s; 3 rounds"),
+        "{text}"
+    );
+    assert_eq!(text.matches("framework ").count(), 2, "a table for each rate: {text}");
+    assert!(text.contains("Response time: from the moment a call was"), "{text}");
+}
+
+#[test]
+fn what_was_sent_differently_is_not_in_one_table() {
+    let mut results = full();
+    results[1].serialization = "hessian2".to_owned();
+    results[2].serialization = "none".to_owned();
+    let text = report::table(&results, Style::default());
+    assert_eq!(text.matches("framework ").count(), 2, "{text}");
+    assert!(text.contains("50 calls in flight, hessian2, unary"), "{text}");
+}
+
+#[test]
+fn csv_begins_with_the_columns_of_kitex_benchmark() {
+    let text = report::csv(&full()).unwrap();
+    let (head, rows) = text.split_once('\n').unwrap();
+    assert!(head.starts_with("Kind,Concurrency,Data_Size,TPS,AVG,P99,Server_CPU,Client_CPU,schema_version,"));
+    let result = &full()[0];
+    let row: Vec<&str> = rows.lines().next().unwrap().split(',').take(8).collect();
+    assert_eq!(row[..3], ["triple", "50", "128"]);
+    let number = |at: usize| row[at].parse::<f64>().ok();
+    assert_eq!(
+        [number(3), number(4), number(5)],
+        [result.figures.qps, result.figures.latency_avg_ms, result.figures.latency_p99_ms]
+    );
+    // 10 and 9 µs a call of 6,000 in 1.1 s, on one CPU each.
+    for (at, percent) in [(6, 6.0 / 1.1), (7, 5.4 / 1.1)] {
+        assert!((number(at).unwrap() - percent).abs() < 1e-9, "{row:?}");
+    }
 }

@@ -12,49 +12,103 @@ pub(super) struct Column {
     pub(super) cell: fn(&RunResult) -> String,
 }
 
-/// How fast.
+const QPS: Column = Column { head: ["QPS", "1/s"], cell: |r| cell(r.figures.qps, three_digits) };
+const QPS_SPREAD: Column = Column { head: ["QPS", "±"], cell: |r| cell(r.spread.qps, percent) };
+/// Of a framework in one scenario, CPU time of the server.
+pub(super) const CPU: Column =
+    Column { head: ["CPU", "µs/op"], cell: |r| cell(r.figures.server_cpu_us_per_op, three_digits) };
+const ROOFLINE: Column = Column { head: ["of", "roofline"], cell: |r| cell(r.roofline_ratio, percent) };
+pub(super) const BYTES: Column = Column { head: ["", "B/op"], cell: bytes_per_op };
+const ALLOCS: Column = Column { head: ["allocs", "/op"], cell: |r| cell(r.figures.allocs_per_op, two_decimals) };
+
+/// The rate asked for.
+pub(super) const REQUESTED_RATE: Column =
+    Column { head: ["requested", "1/s"], cell: |r| cell(r.load.qps, three_digits) };
+/// The rate that came about.
+pub(super) const ACHIEVED: Column = Column { head: ["achieved", "1/s"], ..QPS };
+pub(super) const RESPONSE_P50: Column =
+    Column { head: ["response", "p50 ms"], cell: |r| cell(r.figures.response_p50_ms, three_digits) };
+pub(super) const RESPONSE_P99: Column =
+    Column { head: ["", "p99 ms"], cell: |r| cell(r.figures.response_p99_ms, three_digits) };
+pub(super) const RESPONSE_P999: Column =
+    Column { head: ["", "p99.9"], cell: |r| cell(r.figures.response_p999_ms, three_digits) };
+pub(super) const SERVICE_P99: Column =
+    Column { head: ["service", "p99 ms"], cell: |r| cell(r.figures.latency_p99_ms, three_digits) };
+
+/// How fast, in a closed loop.
 pub(super) const SPEED: &[Column] = &[
-    Column { head: ["QPS", "1/s"], cell: |r| cell(r.figures.qps, three_digits) },
-    Column { head: ["QPS", "±"], cell: |r| cell(r.spread.qps, percent) },
+    QPS,
+    QPS_SPREAD,
     Column { head: ["p50", "ms"], cell: |r| cell(r.figures.latency_p50_ms, three_digits) },
     Column { head: ["p99", "ms"], cell: |r| cell(r.figures.latency_p99_ms, three_digits) },
     Column { head: ["p99.9", "ms"], cell: |r| cell(r.figures.latency_p999_ms, three_digits) },
-    Column { head: ["CPU", "µs/op"], cell: |r| cell(r.figures.server_cpu_us_per_op, three_digits) },
-    Column { head: ["of", "roofline"], cell: |r| cell(r.roofline_ratio, percent) },
+    CPU,
+    ROOFLINE,
 ];
+
+/// How fast, at a rate.
+pub(super) const SPEED_AT_RATE: &[Column] =
+    &[REQUESTED_RATE, ACHIEVED, QPS_SPREAD, RESPONSE_P50, RESPONSE_P99, RESPONSE_P999, SERVICE_P99, CPU];
 
 /// What it allocates.
 pub(super) const MEMORY: &[Column] = &[
-    Column { head: ["", "B/op"], cell: bytes_per_op },
+    BYTES,
     Column { head: ["requested", "B/op"], cell: |r| cell(r.figures.requested_bytes_per_op, whole) },
-    Column { head: ["allocs", "/op"], cell: |r| cell(r.figures.allocs_per_op, two_decimals) },
+    ALLOCS,
     Column { head: ["allocs", "±"], cell: |r| cell(r.spread.allocs_per_op, percent) },
     Column { head: ["copies", "/op"], cell: |r| cell(r.figures.copies_per_op, two_decimals) },
 ];
 
+/// What a matrix says of each framework in each cell.
+pub(super) const SUMMARY: &[Column] = &[
+    QPS,
+    QPS_SPREAD,
+    Column {
+        head: ["p99", "ms"],
+        cell: |r| cell(r.figures.response_p99_ms.or(r.figures.latency_p99_ms), three_digits),
+    },
+    BYTES,
+    ALLOCS,
+];
+
+/// The columns of speed that fit these results.
+pub(super) fn speed(results: &[&RunResult]) -> &'static [Column] {
+    if results.iter().any(|result| result.load.qps.is_some()) { SPEED_AT_RATE } else { SPEED }
+}
+
 /// What stands for a figure that isn't known.
-const UNKNOWN: &str = "–";
+pub(super) const UNKNOWN: &str = "–";
 /// Marks a figure of B/op that counts requested bytes.
 const REQUESTED: &str = "*";
 
 /// What the columns leave out, a sentence each, for these results only.
 pub(super) fn footnotes(results: &[&RunResult]) -> Vec<String> {
+    let any = |condition: fn(&RunResult) -> bool| results.iter().any(|r| condition(r));
+    let latency = if any(|r| r.load.qps.is_some()) {
+        "Response time: from the moment a call was to start, to its reply; service time: from sending; all rounds together."
+    } else {
+        "Latency: service time, all rounds together."
+    };
     let mut notes = vec![
         "B/op, allocs/op: serving threads only; a realloc counts as an allocation. copies/op: requested bytes ÷ payload.".to_owned(),
-        "QPS and per-op figures: median of the rounds; ±: half their range ÷ median. Latency: service time, all rounds together."
-            .to_owned(),
+        format!("QPS and per-op figures: median of the rounds; ±: half their range ÷ median. {latency}"),
     ];
-    let any = |condition: fn(&RunResult) -> bool| results.iter().any(|r| condition(r));
     if any(|r| r.roofline_ratio.is_some()) {
         notes.push("of roofline: QPS ÷ QPS of a bare TCP echo (raw) in the same run.".to_owned());
     }
-    if any(is_requested) {
-        notes.push(format!("{REQUESTED} requested bytes: the allocator doesn't tell how many it handed out."));
-    }
-    if any(|r| SPEED.iter().chain(MEMORY).any(|column| (column.cell)(r) == UNKNOWN)) {
+    notes.extend(requested_note(results));
+    if results.iter().any(|r| speed(results).iter().chain(MEMORY).any(|column| (column.cell)(r) == UNKNOWN)) {
         notes.push(format!("{UNKNOWN} not measured."));
     }
     notes
+}
+
+/// What the mark beside a B/op means, where one of the results has it.
+pub(super) fn requested_note(results: &[&RunResult]) -> Option<String> {
+    results
+        .iter()
+        .any(|result| is_requested(result))
+        .then(|| format!("{REQUESTED} requested bytes: the allocator doesn't tell how many it handed out."))
 }
 
 /// A whole number of bytes.

@@ -2,7 +2,7 @@
 
 use super::{
     by_scenario,
-    columns::{Column, MEMORY, SPEED, footnotes, whole},
+    columns::{Column, MEMORY, footnotes, speed, whole},
     heading,
     sites::place,
 };
@@ -17,9 +17,9 @@ pub fn markdown(results: &[RunResult]) -> String {
 }
 
 fn scenario(results: &[&RunResult]) -> String {
-    let columns: Vec<&Column> = SPEED.iter().chain(MEMORY).collect();
+    let columns: Vec<&Column> = speed(results).iter().chain(MEMORY).collect();
     let heads = columns.iter().map(|column| column.head.join(" ").trim().to_owned());
-    let mut text = format!("### {}\n\n", heading(results[0]));
+    let mut text = format!("### {}\n\n", heading(results));
     text += &row(std::iter::once("framework".to_owned()).chain(heads));
     text += &row(std::iter::once("---".to_owned()).chain(columns.iter().map(|_| "---:".to_owned())));
     for result in results {
@@ -28,8 +28,7 @@ fn scenario(results: &[&RunResult]) -> String {
     }
     text += "\n";
     for note in footnotes(results) {
-        // A note may begin with the mark it explains, which Markdown would take for a list.
-        text += &format!("- {}\n", note.replace('*', "\\*"));
+        text += &format!("- {}\n", self::note(&note));
     }
     for result in results {
         for warning in &result.warnings {
@@ -61,9 +60,14 @@ fn folded_sites(result: &RunResult, sites: &SiteTable) -> String {
     text + "\n</details>\n"
 }
 
-fn row(cells: impl IntoIterator<Item = String>) -> String {
+pub(super) fn row(cells: impl IntoIterator<Item = String>) -> String {
     let cells: Vec<String> = cells.into_iter().collect();
     format!("| {} |\n", cells.join(" | "))
+}
+
+/// A note may begin with the mark it explains, which Markdown would take for a list.
+pub(super) fn note(text: &str) -> String {
+    text.replace('*', "\\*")
 }
 
 /// Within code, GitHub still splits a table's cells at `|`; a backtick would end it.
@@ -71,7 +75,7 @@ fn code(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!("`{}`", text.replace('|', "\\|").replace('`', "'")) }
 }
 
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     text.chars()
         .flat_map(|c| ("|*_`<>[]\\".contains(c)).then_some('\\').into_iter().chain([c]))
         .collect::<String>()

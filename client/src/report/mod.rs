@@ -3,9 +3,12 @@
 
 mod columns;
 mod csv;
+pub(crate) mod curve;
+pub(crate) mod facets;
 mod files;
 mod json;
 mod markdown;
+mod matrix;
 mod sites;
 mod table;
 mod top;
@@ -14,7 +17,16 @@ mod warnings;
 use std::path::Path;
 
 pub use self::{
-    csv::csv, files::files, json::json, markdown::markdown, sites::sites, table::table, top::top, warnings::warnings,
+    csv::csv,
+    curve::curve,
+    files::files,
+    json::json,
+    markdown::markdown,
+    matrix::{Refused, matrix, matrix_markdown},
+    sites::sites,
+    table::table,
+    top::top,
+    warnings::warnings,
 };
 use crate::measure::result::RunResult;
 
@@ -62,11 +74,13 @@ pub fn text(results: &[RunResult], data_dir: &Path, style: Style) -> String {
         .join("\n")
 }
 
-/// Results by scenario, in the order in which scenarios first appear.
+/// Results that differ in their framework alone, in the order in which each first appears.
 fn by_scenario(results: &[RunResult]) -> Vec<Vec<&RunResult>> {
+    let same =
+        |a: &RunResult, b: &RunResult| a.scenario == b.scenario && a.load.qps == b.load.qps && facets::alike(a, b);
     let mut groups: Vec<Vec<&RunResult>> = Vec::new();
     for result in results {
-        match groups.iter_mut().find(|group| group[0].scenario == result.scenario) {
+        match groups.iter_mut().find(|group| group.iter().all(|other| same(other, result))) {
             Some(group) => group.push(result),
             None => groups.push(vec![result]),
         }
@@ -74,20 +88,13 @@ fn by_scenario(results: &[RunResult]) -> Vec<Vec<&RunResult>> {
     groups
 }
 
-/// `1MiB-100: 1MiB payload, 100 calls in flight, unary, protobuf; 5 rounds`
-fn heading(result: &RunResult) -> String {
-    let compression = match result.compression.as_str() {
-        "none" => String::new(),
-        compression => format!(", {compression}"),
-    };
+/// `1MiB-100: 1MiB payload, 100 calls in flight, protobuf, unary; 5 rounds`
+fn heading(results: &[&RunResult]) -> String {
+    // A bare echo has no serialization to name.
+    let telling = |result: &&&RunResult| facets::phrases(result, &[]).len();
+    let result = results.iter().max_by_key(telling).unwrap_or(&results[0]);
+    let words =
+        [vec![format!("{} payload", facets::payload(result)), facets::calls(result)], facets::phrases(result, &[])];
     let rounds = result.rounds.len();
-    format!(
-        "{}: {} payload, {} calls in flight, {}, {}{compression}; {rounds} round{}",
-        result.scenario,
-        crate::units::format_size(result.payload_size),
-        result.concurrency,
-        result.call_mode,
-        result.serialization,
-        if rounds == 1 { "" } else { "s" },
-    )
+    format!("{}: {}; {rounds} round{}", result.scenario, words.concat().join(", "), if rounds == 1 { "" } else { "s" },)
 }

@@ -4,7 +4,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table};
 
 use super::{
     Style, by_scenario,
-    columns::{Column, MEMORY, SPEED, footnotes},
+    columns::{Column, MEMORY, footnotes, speed},
     heading,
 };
 use crate::measure::result::RunResult;
@@ -15,14 +15,15 @@ pub fn table(results: &[RunResult], style: Style) -> String {
     by_scenario(results)
         .iter()
         .map(|group| {
-            let whole = grid(group, &[SPEED, MEMORY]);
+            let speed = speed(group);
+            let whole = grid(group, &[speed, MEMORY]);
             let body = if fits(&whole, style.width) {
                 whole
             } else {
-                format!("{}\n{}", grid(group, &[SPEED]), grid(group, &[MEMORY]))
+                format!("{}\n{}", grid(group, &[speed]), grid(group, &[MEMORY]))
             };
             let notes: String = footnotes(group).iter().map(|note| fold(note, style)).collect();
-            format!("{}\n{body}{notes}", style.bold(&heading(group[0])))
+            format!("{}\n{body}{notes}", style.bold(&heading(group)))
         })
         .collect::<Vec<_>>()
         .join("\n")
@@ -59,7 +60,7 @@ pub(super) fn finish(mut table: Table, columns: usize, left: usize) -> String {
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-fn fits(text: &str, width: usize) -> bool {
+pub(super) fn fits(text: &str, width: usize) -> bool {
     text.lines().all(|line| line.chars().count() <= width)
 }
 

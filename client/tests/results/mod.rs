@@ -6,8 +6,9 @@ use std::{collections::BTreeMap, path::Path, time::Duration};
 use analyze::{
     load::{Case, End, ErrorCount, Latency, LoadSample, PeerSettings, Window, Wire},
     measure::result::{
-        AllocCounters, ClientReading, ContextSwitches, Environment, Interval, MemoryUse, OpCounts, Others, PageFaults,
-        PerOp, ProcessUse, RunMeta, RunResult, RunSample, ServerOrigin, ServerReading, Site, SiteTable, SyscallCounts,
+        AllocCounters, ClientReading, ContextSwitches, Environment, Interval, LoadKind, MemoryUse, OpCounts, Others,
+        PageFaults, PerOp, ProcessUse, RunMeta, RunResult, RunSample, ServerOrigin, ServerReading, Site, SiteTable,
+        SyscallCounts,
     },
 };
 
@@ -244,4 +245,28 @@ fn sites(bytes: f64, allocs: f64) -> SiteTable {
         ],
         others: Others { sites: 7, per_op: PerOp { bytes_per_op: bytes * 0.125, allocs_per_op: allocs * 0.125 } },
     }
+}
+
+/// A server of so many calls a second at most, at ten rates from a thousand on: response times as of an M/M/1 queue, and a
+/// backlog of two seconds where the rate is too high.
+pub fn ramp(framework: &str, capacity: f64, highest: u64) -> Vec<RunResult> {
+    (1..=10)
+        .map(|step| {
+            let rate = 1_000.0 + (highest as f64 - 1_000.0) / 9.0 * f64::from(step - 1);
+            let achieved = rate.min(capacity * 0.99);
+            let mut result =
+                derive(framework, Costs { requests: 100, allocs: 4, requested: 979, usable: Some(1_024), cpu_us: 10 });
+            result.load.kind = LoadKind::Rate;
+            result.load.qps = Some(rate.round());
+            let backlog = if rate > achieved { 2_000.0 * (1.0 - achieved / rate) } else { 0.0 };
+            let percentile = |share: f64| Some(1e3 * (1.0 / (1.0 - share)).ln() / (capacity - achieved) + backlog);
+            let figures = &mut result.figures;
+            figures.qps = Some(achieved);
+            figures.response_p50_ms = percentile(0.5);
+            figures.response_p99_ms = percentile(0.99);
+            figures.response_p999_ms = percentile(0.999);
+            figures.latency_p99_ms = Some(0.4 + achieved / capacity);
+            result
+        })
+        .collect()
 }

@@ -1,0 +1,153 @@
+//! The throughput-latency curve as a table: what a server does at each of several rates, and where its knee is.
+
+use super::{
+    Style,
+    columns::{self, Column, UNKNOWN},
+    facets::{alike, payload, phrases},
+    table::{finish, fits, fold, plain_table},
+};
+use crate::{
+    measure::result::RunResult,
+    profile::three_digits,
+    stats::{self, REACHED, SLOWED, Step},
+};
+
+/// What a framework did in one scenario at several rates.
+pub(crate) struct Curve<'a> {
+    /// In ascending order of the rate; at least two.
+    pub(crate) steps: Vec<&'a RunResult>,
+    /// The index of the knee: [`stats::knee`].
+    pub(crate) knee: Option<usize>,
+}
+
+/// Every curve that these results make, in the order in which each first appears. A rate that was measured twice counts as it
+/// was measured last.
+pub(crate) fn curves<'a>(results: &[&'a RunResult]) -> Vec<Curve<'a>> {
+    let mut groups: Vec<Vec<&RunResult>> = Vec::new();
+    for result in results.iter().copied().filter(|result| result.load.qps.is_some()) {
+        match groups.iter_mut().find(|group| same_curve(group[0], result)) {
+            Some(group) => {
+                group.retain(|step| step.load.qps != result.load.qps);
+                group.push(result);
+            }
+            None => groups.push(vec![result]),
+        }
+    }
+    groups.retain(|group| group.len() > 1);
+    groups.into_iter().map(Curve::new).collect()
+}
+
+fn same_curve(a: &RunResult, b: &RunResult) -> bool {
+    (&a.framework, &a.label, &a.scenario) == (&b.framework, &b.label, &b.scenario) && alike(a, b)
+}
+
+impl<'a> Curve<'a> {
+    fn new(mut steps: Vec<&'a RunResult>) -> Self {
+        steps.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
+        let knee = stats::knee(&steps.iter().map(|result| step(result)).collect::<Vec<_>>());
+        Self { steps, knee }
+    }
+
+    /// Where the knee is and by which rule, in a sentence.
+    pub(crate) fn verdict(&self) -> String {
+        let (lowest, highest) = (self.steps[0], self.steps[self.steps.len() - 1]);
+        let lowest_rate = per_second(rate(lowest));
+        let rule = format!(
+            "the highest rate that was reached ({:.0} % or more) with a p99 response time of at most {SLOWED:.0} times that \
+             of the lowest rate",
+            REACHED * 100.0
+        );
+        match self.knee {
+            Some(at) if rate(self.steps[at]) == rate(highest) => {
+                format!("The knee is beyond {}, the highest rate tried. It would be {rule}.", per_second(rate(highest)))
+            }
+            Some(at) => format!("The knee is at {}: {rule}.", per_second(rate(self.steps[at]))),
+            None if step(lowest).reached() => {
+                format!("No knee: there is no p99 response time at the lowest rate, {lowest_rate}. It would be {rule}.")
+            }
+            None => format!("No knee: the lowest rate, {lowest_rate}, was not reached already. It would be {rule}."),
+        }
+    }
+}
+
+/// What [`stats::knee`] looks at.
+pub(crate) fn step(result: &RunResult) -> Step {
+    Step { requested: rate(result), achieved: result.figures.qps.unwrap_or(0.0), p99: result.figures.response_p99_ms }
+}
+
+fn rate(result: &RunResult) -> f64 {
+    result.load.qps.unwrap_or(0.0)
+}
+
+pub(crate) fn per_second(rate: f64) -> String {
+    three_digits(rate) + "/s"
+}
+
+const SPEED: &[Column] = &[
+    columns::REQUESTED_RATE,
+    columns::ACHIEVED,
+    columns::RESPONSE_P50,
+    columns::RESPONSE_P99,
+    columns::RESPONSE_P999,
+    columns::SERVICE_P99,
+];
+const COST: &[Column] = &[columns::CPU, columns::BYTES];
+
+/// A table for each framework and scenario that was measured at several rates, a row a rate, with the knee marked and said. Empty
+/// when nothing was.
+pub fn curve(results: &[RunResult], style: Style) -> String {
+    let curves = curves(&results.iter().collect::<Vec<_>>());
+    curves.iter().map(|curve| one(curve, style)).collect::<Vec<_>>().join("\n")
+}
+
+fn one(curve: &Curve, style: Style) -> String {
+    let whole = grid(curve, &[SPEED, COST]);
+    let body = if fits(&whole, style.width) {
+        whole
+    } else {
+        format!("{}\n{}", grid(curve, &[SPEED]), grid(curve, &[&[columns::REQUESTED_RATE], COST]))
+    };
+    let notes = notes(curve).iter().map(|note| fold(note, style)).collect::<String>();
+    format!("{}\n{body}{}{notes}", style.bold(&heading(curve)), fold(&curve.verdict(), Style { color: false, ..style }))
+}
+
+/// `triple at 10 rates: 1MiB payload, 100 calls in flight at most, protobuf, unary`
+fn heading(curve: &Curve) -> String {
+    let first = curve.steps[0];
+    let mut words = vec![format!("{} payload", payload(first)), format!("at most {}", super::facets::calls(first))];
+    words.extend(phrases(first, &[&super::facets::RATE]));
+    format!("{} at {} rates: {}", first.framework, curve.steps.len(), words.join(", "))
+}
+
+fn grid(curve: &Curve, columns: &[&[Column]]) -> String {
+    let columns: Vec<&Column> = columns.iter().copied().flatten().collect();
+    let mut table = plain_table();
+    table.set_header(std::iter::once("\n".to_owned()).chain(columns.iter().map(|column| column.head.join("\n"))));
+    for (at, result) in curve.steps.iter().enumerate() {
+        let mark = match step(result) {
+            _ if curve.knee == Some(at) => "knee",
+            step if !step.reached() => "missed",
+            _ => "",
+        };
+        let cells = columns.iter().map(|column| (column.cell)(result));
+        table.add_row(std::iter::once(mark.to_owned()).chain(cells));
+    }
+    finish(table, columns.len() + 1, 1)
+}
+
+fn notes(curve: &Curve) -> Vec<String> {
+    let mut notes = vec![
+        "Response time: from the moment a call was to start, to its reply; service time: from sending. CPU: the server's."
+            .to_owned(),
+    ];
+    let missed = |result: &&RunResult| !step(result).reached();
+    if curve.steps.iter().any(missed) {
+        notes.push(format!("missed: less than {:.0} % of the rate was reached.", REACHED * 100.0));
+    }
+    let unknown = |column: &Column| curve.steps.iter().any(|result| (column.cell)(result) == UNKNOWN);
+    notes.extend(columns::requested_note(&curve.steps));
+    if SPEED.iter().chain(COST).any(unknown) {
+        notes.push(format!("{UNKNOWN} not measured."));
+    }
+    notes
+}

@@ -1,0 +1,261 @@
+//! A whole suite in a table for each payload: frameworks side by side, concurrency and whatever else differs downwards.
+
+use super::{
+    Style,
+    columns::{Column, SUMMARY, UNKNOWN, requested_note},
+    facets::{FACETS, Facet, RATE, payload, phrases, varying},
+    markdown,
+    table::{finish, fits, fold, plain_table},
+};
+use crate::measure::result::RunResult;
+
+/// A combination that a framework can't do and that was not tried.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// Which framework.
+    pub framework: String,
+    /// What of it: values of a cell with blanks between them, as `hessian2`, `msgpack streaming` or `1MiB`. A cell that has all
+    /// of them is refused.
+    pub what: String,
+    /// Why, in a few words.
+    pub reason: String,
+}
+
+/// The cells of one payload.
+struct Matrix<'a> {
+    payload: String,
+    /// What all cells have in common, for the heading.
+    common: Vec<String>,
+    /// What the rows differ in, beside the concurrency.
+    facets: Vec<&'static Facet>,
+    rows: Vec<Row>,
+    groups: Vec<Group<'a>>,
+}
+
+#[derive(Debug, PartialEq)]
+struct Row {
+    concurrency: u32,
+    /// A value for each of the matrix' facets. `None` when no result of the row has one.
+    values: Vec<Option<String>>,
+    /// The values of all facets, for what is refused.
+    all: Vec<String>,
+}
+
+/// The results of a framework in a run.
+struct Group<'a> {
+    name: String,
+    framework: &'a str,
+    results: Vec<&'a RunResult>,
+}
+
+/// A table for each payload, for a terminal: as many frameworks side by side as its width holds, the others below.
+pub fn matrix(results: &[RunResult], refused: &[Refused], style: Style) -> String {
+    let text = |matrix: &Matrix| {
+        let notes: String = notes(matrix, refused).iter().map(|note| fold(note, style)).collect();
+        format!("{}\n{}{notes}", style.bold(&heading(matrix)), body(matrix, refused, style.width))
+    };
+    matrices(results).iter().map(text).collect::<Vec<_>>().join("\n")
+}
+
+/// A table for each payload as GitHub's Markdown.
+pub fn matrix_markdown(results: &[RunResult], refused: &[Refused]) -> String {
+    matrices(results).iter().map(|matrix| markdown_table(matrix, refused)).collect::<Vec<_>>().join("\n")
+}
+
+fn matrices(results: &[RunResult]) -> Vec<Matrix<'_>> {
+    let mut payloads: Vec<(u64, String)> = results.iter().map(|r| (r.payload_size, payload(r))).collect();
+    payloads.sort();
+    payloads.dedup();
+    let several_runs = results.iter().any(|result| result.label != results[0].label);
+    payloads
+        .into_iter()
+        .map(|(_, name)| {
+            let members: Vec<&RunResult> = results.iter().filter(|result| payload(result) == name).collect();
+            Matrix::new(name, &members, several_runs)
+        })
+        .collect()
+}
+
+impl<'a> Matrix<'a> {
+    fn new(payload: String, members: &[&'a RunResult], several_runs: bool) -> Self {
+        let mut facets = varying(members, FACETS);
+        facets.extend(varying(members, std::slice::from_ref(&RATE)));
+        let mut groups: Vec<Group<'a>> = Vec::new();
+        for &result in members {
+            let name = if several_runs {
+                format!("{} ({})", result.framework, result.label)
+            } else {
+                result.framework.clone()
+            };
+            match groups.iter_mut().find(|group| group.name == name) {
+                Some(group) => group.results.push(result),
+                None => groups.push(Group { name, framework: &result.framework, results: vec![result] }),
+            }
+        }
+        // The result that has most to say: a bare echo has no serialization.
+        let telling = members.iter().max_by_key(|result| phrases(result, &facets).len());
+        let common = telling.map(|result| phrases(result, &facets)).unwrap_or_default();
+        Self { payload, common, rows: rows(members, &facets), facets, groups }
+    }
+
+    /// The framework's result in a row. Measured twice, the later one counts.
+    fn cell(&self, group: &Group<'a>, row: &Row) -> Option<&'a RunResult> {
+        let matches = |result: &&&RunResult| {
+            let agrees = |(facet, value): (&&Facet, &Option<String>)| {
+                (facet.value)(result).zip(value.as_ref()).is_none_or(|(a, b)| a == *b)
+            };
+            result.concurrency == row.concurrency && self.facets.iter().zip(&row.values).all(agrees)
+        };
+        group.results.iter().rev().find(matches).copied()
+    }
+
+    /// The number of the note that says why there is none.
+    fn refusal(&self, group: &Group, row: &Row, refused: &[Refused]) -> Option<usize> {
+        let has = |word: &str| {
+            word == self.payload
+                || row.concurrency.to_string() == word
+                || row.values.iter().flatten().chain(&row.all).any(|value| value == word)
+        };
+        let covers = |entry: &Refused| entry.framework == group.framework && entry.what.split_whitespace().all(has);
+        refused.iter().position(covers).map(|at| at + 1)
+    }
+
+    /// What stands in a framework's columns of a row.
+    fn texts(&self, group: &Group<'a>, row: &Row, refused: &[Refused]) -> Vec<String> {
+        let mut texts: Vec<String> = match self.cell(group, row) {
+            Some(result) => return SUMMARY.iter().map(|column| (column.cell)(result)).collect(),
+            None => SUMMARY.iter().map(|_| UNKNOWN.to_owned()).collect(),
+        };
+        if let Some(note) = self.refusal(group, row, refused) {
+            texts[0] = format!("[{note}]");
+        }
+        texts
+    }
+
+    fn row_heads(&self) -> Vec<&'static str> {
+        std::iter::once("calls").chain(self.facets.iter().map(|facet| facet.head)).collect()
+    }
+}
+
+impl Row {
+    fn texts(&self) -> Vec<String> {
+        let values = self.values.iter().map(|value| value.clone().unwrap_or_else(|| UNKNOWN.to_owned()));
+        std::iter::once(crate::units::thousands(u64::from(self.concurrency))).chain(values).collect()
+    }
+}
+
+/// By concurrency, then by facets in the order in which their values first appear. A result that some facet has no meaning for
+/// stands in every row that it fits; it makes one only where there is none.
+fn rows(members: &[&RunResult], facets: &[&Facet]) -> Vec<Row> {
+    let row = |result: &RunResult| Row {
+        concurrency: result.concurrency,
+        values: facets.iter().map(|facet| (facet.value)(result)).collect(),
+        all: FACETS.iter().filter_map(|facet| (facet.value)(result)).collect(),
+    };
+    let fits = |a: &Row, b: &Row| {
+        let agrees =
+            |(a, b): (&Option<String>, &Option<String>)| a.as_ref().zip(b.as_ref()).is_none_or(|(a, b)| a == b);
+        a.concurrency == b.concurrency && a.values.iter().zip(&b.values).all(agrees)
+    };
+    let (complete, partial): (Vec<Row>, Vec<Row>) =
+        members.iter().map(|result| row(result)).partition(|row| row.values.iter().all(Option::is_some));
+    let mut rows: Vec<Row> = Vec::new();
+    for row in complete.into_iter().chain(partial) {
+        if !rows.iter().any(|other| fits(other, &row)) {
+            rows.push(row);
+        }
+    }
+    let mut seen: Vec<Vec<Option<String>>> = Vec::new();
+    for row in &rows {
+        if !seen.contains(&row.values) {
+            seen.push(row.values.clone());
+        }
+    }
+    rows.sort_by_key(|row| (row.concurrency, seen.iter().position(|values| *values == row.values)));
+    rows
+}
+
+/// `1MiB payload: protobuf, unary`
+fn heading(matrix: &Matrix) -> String {
+    match matrix.common.as_slice() {
+        [] => format!("{} payload", matrix.payload),
+        common => format!("{} payload: {}", matrix.payload, common.join(", ")),
+    }
+}
+
+/// The most frameworks side by side for which every line fits, one at least.
+fn body(matrix: &Matrix, refused: &[Refused], width: usize) -> String {
+    let folded = |side_by_side: usize| {
+        let parts = matrix.groups.chunks(side_by_side).map(|groups| grid(matrix, groups, refused));
+        parts.collect::<Vec<_>>().join("\n")
+    };
+    let mut tables = (1..=matrix.groups.len()).rev().map(folded);
+    tables.find(|text| fits(text, width)).unwrap_or_else(|| folded(1))
+}
+
+fn grid(matrix: &Matrix, groups: &[Group], refused: &[Refused]) -> String {
+    let row_heads = matrix.row_heads();
+    let left = row_heads.len();
+    let mut table = plain_table();
+    let group_heads = groups.iter().flat_map(|group| {
+        SUMMARY.iter().enumerate().map(move |(at, Column { head: [first, second], .. })| {
+            format!("{}\n{first}\n{second}", if at == 0 { group.name.as_str() } else { "" })
+        })
+    });
+    let heads = row_heads.iter().map(|head| format!("\n\n{head}"));
+    table.set_header(heads.chain(group_heads));
+    for row in &matrix.rows {
+        let cells = groups.iter().flat_map(|group| matrix.texts(group, row, refused));
+        table.add_row(row.texts().into_iter().chain(cells));
+    }
+    finish(table, left + groups.len() * SUMMARY.len(), left)
+}
+
+fn notes(matrix: &Matrix, refused: &[Refused]) -> Vec<String> {
+    let mut notes = vec![
+        "calls: in flight. QPS and per-op figures: median of the rounds; ±: half their range ÷ median.".to_owned(),
+    ];
+    let results: Vec<&RunResult> = matrix.groups.iter().flat_map(|group| group.results.iter().copied()).collect();
+    notes.push(if results.iter().any(|result| result.load.qps.is_some()) {
+        "p99: service time, at a rate response time (from the moment a call was to start); all rounds together."
+            .to_owned()
+    } else {
+        "p99: service time, all rounds together.".to_owned()
+    });
+    notes.extend(requested_note(&results));
+    let cells =
+        || matrix.groups.iter().flat_map(|group| matrix.rows.iter().map(move |row| matrix.texts(group, row, refused)));
+    if cells().flatten().any(|text| text == UNKNOWN) {
+        notes.push(format!("{UNKNOWN} not measured."));
+    }
+    for (at, Refused { framework, what, reason }) in refused.iter().enumerate() {
+        let mark = format!("[{}]", at + 1);
+        if cells().any(|texts| texts[0] == mark) {
+            notes.push(format!("{mark} {framework} {what}: {reason}."));
+        }
+    }
+    notes
+}
+
+fn markdown_table(matrix: &Matrix, refused: &[Refused]) -> String {
+    let row_heads = matrix.row_heads();
+    let heads = matrix.groups.iter().flat_map(|group| {
+        SUMMARY
+            .iter()
+            .map(|column| markdown::escape(format!("{} {}", group.name, column.head.join(" ").trim()).as_str()))
+    });
+    let heads: Vec<String> = row_heads.iter().map(|head| (*head).to_owned()).chain(heads).collect();
+    let rules = (0..heads.len()).map(|at| if at < row_heads.len() && at > 0 { "---" } else { "---:" }.to_owned());
+    let mut text = format!("### {}\n\n", heading(matrix));
+    text += &markdown::row(heads.clone());
+    text += &markdown::row(rules);
+    for row in &matrix.rows {
+        let cells = matrix.groups.iter().flat_map(|group| matrix.texts(group, row, refused));
+        text += &markdown::row(row.texts().into_iter().chain(cells));
+    }
+    text += "\n";
+    for note in notes(matrix, refused) {
+        text += &format!("- {}\n", markdown::note(&note));
+    }
+    text
+}
