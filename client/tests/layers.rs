@@ -7,7 +7,8 @@ use std::{
 };
 
 /// The library's modules, lowest first: each may use those before it, and itself.
-const ORDER: [&str; 9] = ["units", "stats", "scenario", "load", "measure", "profile", "compare", "report", "store"];
+const ORDER: [&str; 10] =
+    ["units", "stats", "scenario", "load", "measure", "profile", "compare", "report", "plot", "store"];
 
 #[test]
 fn imports_go_down_only() {
