@@ -29,7 +29,10 @@ struct Round {
 fn main() {
     let addr = serve();
     let client = runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
-    println!("{:>8} {:>23} {:>23} {:>15} {:>7}", "", "service p50/p99 us", "response p50/p99 us", "difference us", "missed");
+    println!(
+        "{:>8} {:>23} {:>23} {:>15} {:>7}",
+        "", "service p50/p99 us", "response p50/p99 us", "difference us", "missed"
+    );
     for rate in RATES {
         let rounds: Vec<_> = (0..ROUNDS).map(|_| client.block_on(round(addr, rate))).collect();
         let median = |figure: fn(&Round) -> f64| {
@@ -70,7 +73,9 @@ fn serve() -> SocketAddr {
         runtime.block_on(async {
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
             ready.send(listener.local_addr().expect("its address")).expect("the main thread waits");
-            echo_server::raw::run(listener, Default::default(), std::future::pending()).await.expect("the server serves");
+            echo_server::raw::run(listener, Default::default(), std::future::pending())
+                .await
+                .expect("the server serves");
         });
     });
     addr.recv().expect("the server starts")

@@ -265,8 +265,9 @@ async fn ten_thousand_calls_in_flight_work_over_few_connections_and_many() {
 
 #[tokio::test]
 async fn what_a_framework_cannot_do_is_refused_before_anything_is_opened() {
+    type Change = fn(&mut Case);
     let addr = "127.0.0.1:1".parse().unwrap();
-    let refusals: [(Framework, fn(&mut Case), &str); 5] = [
+    let refusals: [(Framework, Change, &str); 5] = [
         (
             Framework::Grpc,
             |case| case.serialization = Serialization::Hessian2,
