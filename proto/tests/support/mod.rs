@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test uses its part")]
 
 pub(crate) mod hessian;
+pub(crate) mod memory;
 
 use bytes::Bytes;
 
