@@ -49,6 +49,14 @@ fn the_file_of_suite_a_is_read_unchanged() {
 }
 
 #[test]
+fn the_example_of_the_readme_is_one() {
+    let readme = include_str!("../../../../../../README.md");
+    let example = readme.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
+    let config = read(example).expect("a configuration");
+    assert_eq!((config.payloads.len(), config.settings.profiles, notes(&config)), (3, true, Vec::new()));
+}
+
+#[test]
 fn every_key_is_read() {
     let config = read(EVERY_KEY).expect("a configuration");
     let expected = Config {
