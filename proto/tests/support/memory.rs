@@ -11,6 +11,7 @@ pub(crate) struct Counting;
 thread_local! {
     static IN_USE: Cell<usize> = const { Cell::new(0) };
     static PEAK: Cell<usize> = const { Cell::new(0) };
+    static CALLS: Cell<u64> = const { Cell::new(0) };
 }
 
 /// The most bytes that were in use at once while `work` ran, beyond those in use before.
@@ -21,8 +22,16 @@ pub(crate) fn peak<T>(work: impl FnOnce() -> T) -> (T, usize) {
     (result, PEAK.get().saturating_sub(before))
 }
 
+/// How often `work` asked for memory.
+pub(crate) fn allocations<T>(work: impl FnOnce() -> T) -> (T, u64) {
+    let before = CALLS.get();
+    let result = work();
+    (result, CALLS.get() - before)
+}
+
 /// A thread may free what another one allocated, hence wrapping.
 fn change(more: usize, less: usize) {
+    CALLS.set(CALLS.get() + u64::from(more > 0));
     let now = IN_USE.get().wrapping_add(more).wrapping_sub(less);
     IN_USE.set(now);
     PEAK.set(PEAK.get().max(now));
