@@ -4,7 +4,7 @@ mod tuned;
 
 use std::{future::Future, pin::Pin};
 
-use debug_pprof::ops::{self, Method};
+use debug_pprof::ops::{self, Method, Op};
 use echo_proto::benchmark::{
     BenchmarkRequest, BenchmarkResponse,
     benchmark_service_server::{BenchmarkService, BenchmarkServiceServer},
@@ -108,23 +108,11 @@ async fn serve(
 }
 
 /// The service: answers with what it was sent.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct Echo {
     unary: &'static Method,
     stream: &'static Method,
     handler: Handler,
-}
-
-impl Echo {
-    fn response(&self, request: BenchmarkRequest) -> BenchmarkResponse {
-        let payload = request.payload;
-        let payload = match self.handler.response_size.map(|size| size as usize) {
-            None => payload,
-            Some(size) if size <= payload.len() => payload.slice(..size),
-            Some(size) => handler::repeated(&payload, size),
-        };
-        BenchmarkResponse { payload }
-    }
 }
 
 type Replies = Pin<Box<dyn Stream<Item = Result<BenchmarkResponse, Status>> + Send>>;
@@ -134,32 +122,45 @@ impl BenchmarkService for Echo {
     type StreamCallStream = Replies;
 
     async fn unary_call(&self, request: Request<BenchmarkRequest>) -> Result<Response<BenchmarkResponse>, Status> {
-        let op = self.unary.start();
-        let reply = Response::new(self.response(request.into_inner()));
-        if let Some(time) = self.handler.sleep {
-            // In a box, because tonic's box for this future would have room for the timer in every call.
-            Box::pin(time::sleep(time)).await;
-        }
-        op.ok();
-        Ok(reply)
+        let (op, request, size) = (self.unary.start(), request.into_inner(), self.handler.response_size);
+        Ok(Response::new(match self.handler.sleep {
+            None => answer(op, request, size),
+            // tonic's box for this future has room, in every call, for what lives across an await: a pointer.
+            Some(time) => {
+                Box::pin(async move {
+                    time::sleep(time).await;
+                    answer(op, request, size)
+                })
+                .await
+            }
+        }))
     }
 
     async fn stream_call(&self, request: Request<Streaming<BenchmarkRequest>>) -> Result<Response<Replies>, Status> {
-        let (echo, requests) = (*self, request.into_inner());
+        let (method, size) = (self.stream, self.handler.response_size);
+        let requests = request.into_inner();
         Ok(Response::new(match self.handler.sleep {
             None => Box::pin(requests.map(move |request| {
-                let op = echo.stream.start();
-                let reply = echo.response(request?);
-                op.ok();
-                Ok(reply)
+                let op = method.start();
+                Ok(answer(op, request?, size))
             })),
             Some(time) => Box::pin(requests.then(move |request| async move {
-                let op = echo.stream.start();
-                let reply = echo.response(request?);
+                let op = method.start();
+                let request = request?;
                 time::sleep(time).await;
-                op.ok();
-                Ok(reply)
+                Ok(answer(op, request, size))
             })),
         }))
     }
+}
+
+/// The reply to a request, which is counted as answered.
+fn answer(op: Op, BenchmarkRequest { payload }: BenchmarkRequest, size: Option<u32>) -> BenchmarkResponse {
+    let payload = match size.map(|size| size as usize) {
+        None => payload,
+        Some(size) if size <= payload.len() => payload.slice(..size),
+        Some(size) => handler::repeated(&payload, size),
+    };
+    op.ok();
+    BenchmarkResponse { payload }
 }

@@ -5,6 +5,7 @@
 use std::{
     convert::Infallible,
     marker::PhantomData,
+    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -30,24 +31,30 @@ use super::{Echo, Options, Replies};
 /// From how many buffered bytes on tonic passes a frame to HTTP/2: tonic's own default.
 const YIELD_THRESHOLD: usize = 32 << 10;
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct TunedServer {
-    echo: Echo,
-    options: Options,
+    echo: SharedEcho,
+    codec_buffer: usize,
+    message_limit: usize,
+    accept_gzip: bool,
 }
+
+/// What a call holds of the service, as in tonic's own servers.
+#[derive(Debug, Clone)]
+struct SharedEcho(Arc<Echo>);
 
 impl TunedServer {
     pub(super) fn new(echo: Echo, options: Options) -> Self {
-        Self { echo, options }
+        let Options { codec_buffer, message_limit, accept_gzip, .. } = options;
+        Self { echo: SharedEcho(Arc::new(echo)), codec_buffer, message_limit, accept_gzip }
     }
 
     fn grpc(&self) -> Grpc<TunedCodec<BenchmarkResponse, BenchmarkRequest>> {
-        let Options { codec_buffer, message_limit, accept_gzip, .. } = self.options;
-        let buffer = BufferSettings::new(codec_buffer, YIELD_THRESHOLD);
+        let buffer = BufferSettings::new(self.codec_buffer, YIELD_THRESHOLD);
         let grpc = Grpc::new(TunedCodec { buffer, messages: PhantomData })
-            .max_decoding_message_size(message_limit)
-            .max_encoding_message_size(message_limit);
-        if accept_gzip {
+            .max_decoding_message_size(self.message_limit)
+            .max_encoding_message_size(self.message_limit);
+        if self.accept_gzip {
             grpc.accept_compressed(CompressionEncoding::Gzip).send_compressed(CompressionEncoding::Gzip)
         } else {
             grpc
@@ -69,7 +76,7 @@ impl Service<http::Request<Body>> for TunedServer {
     }
 
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
-        let server = *self;
+        let server = self.clone();
         Box::pin(async move {
             Ok(match request.uri().path() {
                 UNARY_PATH => server.grpc().unary(server.echo, request).await,
@@ -80,23 +87,23 @@ impl Service<http::Request<Body>> for TunedServer {
     }
 }
 
-impl UnaryService<BenchmarkRequest> for Echo {
+impl UnaryService<BenchmarkRequest> for SharedEcho {
     type Response = BenchmarkResponse;
     type Future = BoxFuture<Response<BenchmarkResponse>, Status>;
 
     fn call(&mut self, request: Request<BenchmarkRequest>) -> Self::Future {
-        let echo = *self;
+        let echo = Arc::clone(&self.0);
         Box::pin(async move { echo.unary_call(request).await })
     }
 }
 
-impl StreamingService<BenchmarkRequest> for Echo {
+impl StreamingService<BenchmarkRequest> for SharedEcho {
     type Response = BenchmarkResponse;
     type ResponseStream = Replies;
     type Future = BoxFuture<Response<Replies>, Status>;
 
     fn call(&mut self, request: Request<Streaming<BenchmarkRequest>>) -> Self::Future {
-        let echo = *self;
+        let echo = Arc::clone(&self.0);
         Box::pin(async move { echo.stream_call(request).await })
     }
 }
