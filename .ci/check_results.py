@@ -20,7 +20,7 @@ environment sites files warnings schema_version payload_mix payload_pattern resp
 response_p90_ms response_p95_ms response_p99_ms response_p999_ms response_min_ms response_max_ms response_avg_ms response_stddev_ms
 sent_bytes_per_op received_bytes_per_op memory_avg_mb client_memory_avg_mb client_memory_peak_mb context_switches_per_op
 page_faults_per_op syscalls_per_op client_context_switches_per_op client_page_faults_per_op client_syscalls_per_op slow_calls
-missed_requests syscalls""".split()
+missed_requests syscalls failure""".split()
 RPC = {"triple", "grpc"}
 SITES_TOLERANCE = 0.01
 
