@@ -59,7 +59,7 @@ async fn run(driver: &mut Driver, window: &Window) -> LoadSample {
     sample
 }
 
-/// A preflight and two hundred calls, all of which are right.
+/// A preflight and a hundred calls, all of which are right.
 async fn good(
     framework: Framework,
     addr: SocketAddr,
@@ -68,8 +68,8 @@ async fn good(
 ) -> (Wire, LoadSample) {
     let mut driver = driver(framework, addr, scenario, change).await.unwrap();
     let wire = driver.preflight().await.unwrap();
-    let sample = run(&mut driver, &requests(200)).await;
-    assert_eq!((sample.ok, sample.error), (200, 0), "{framework} {scenario} {:?}", sample.errors);
+    let sample = run(&mut driver, &requests(100)).await;
+    assert_eq!((sample.ok, sample.error), (100, 0), "{framework} {scenario} {:?}", sample.errors);
     (wire, sample)
 }
 
@@ -100,7 +100,7 @@ async fn gzip_is_applied_both_ways_and_said() {
             })
             .await;
             assert_eq!([wire.request_encoding, wire.response_encoding], ["identity"; 2]);
-            assert!(plain.sent_bytes > 200 * 16384 && plain.received_bytes > 200 * 16384);
+            assert!(plain.sent_bytes > 100 * 16384 && plain.received_bytes > 100 * 16384);
             for compression in [Compression::Fastest, Compression::Default, Compression::Best] {
                 let (wire, sample) = good(framework, addr, "16KiB-8", |case| {
                     case.pattern = PayloadPattern::Text;
@@ -146,7 +146,7 @@ async fn replies_of_another_size_are_the_payload_repeated_or_cut() {
         for (framework, addr) in [(Framework::Triple, triple), (Framework::Grpc, grpc), (Framework::Raw, raw)] {
             let (wire, sample) = good(framework, addr, payload, |case| case.response_size = Some(size.into())).await;
             assert!(wire.response_bytes >= u64::from(size), "{wire:?}");
-            assert!(sample.received_bytes >= 200 * u64::from(size));
+            assert!(sample.received_bytes >= 100 * u64::from(size));
             let mut unaware = driver(framework, addr, payload, |_| {}).await.unwrap();
             assert!(unaware.preflight().await.is_err(), "{framework} answers with {size} bytes");
         }
@@ -182,9 +182,9 @@ async fn envelopes_are_encoded_and_decoded_at_both_ends() {
     let addr = serve_triple(Default::default()).await;
     for serialization in [Serialization::Hessian2, Serialization::Msgpack] {
         for mode in MODES {
-            for compression in [Compression::None, Compression::Default] {
-                for pattern in PayloadPattern::ALL {
-                    let (wire, _) = good(Framework::Triple, addr, "1B:50%+100KiB:50%-4", |case| {
+            for pattern in [PayloadPattern::Random, PayloadPattern::Text] {
+                for compression in [Compression::None, Compression::Default] {
+                    let (wire, _) = good(Framework::Triple, addr, "1B:50%+40KiB:50%-4", |case| {
                         case.serialization = serialization;
                         case.compression = compression;
                         case.pattern = pattern;
@@ -258,16 +258,18 @@ async fn ten_thousand_calls_in_flight_work_over_few_connections_and_many() {
         })
         .await
         .unwrap();
-        let sample = run(&mut driver, &requests(20_000)).await;
-        assert_eq!((sample.started, sample.ok), (20_000, 20_000), "{framework} {:?}", sample.errors);
+        let sample = run(&mut driver, &requests(10_000)).await;
+        assert_eq!((sample.started, sample.ok), (10_000, 10_000), "{framework} {:?}", sample.errors);
     }
 }
 
+/// What is asked of a framework, and the answer.
+type Refusal = (Framework, fn(&mut Case), &'static str);
+
 #[tokio::test]
 async fn what_a_framework_cannot_do_is_refused_before_anything_is_opened() {
-    type Change = fn(&mut Case);
     let addr = "127.0.0.1:1".parse().unwrap();
-    let refusals: [(Framework, Change, &str); 5] = [
+    let refusals: [Refusal; 5] = [
         (
             Framework::Grpc,
             |case| case.serialization = Serialization::Hessian2,
