@@ -192,6 +192,19 @@ fn a_curve_without_a_knee_says_why() {
 }
 
 #[test]
+fn a_rate_is_reached_when_its_calls_were_answered() {
+    let missed = |qps, missed| {
+        let mut results = ramp("triple", 1e6, 20_000);
+        results[9].figures.qps = Some(qps);
+        results[9].missed_requests = Some(missed);
+        report::curve(&results, Style::default()).contains("\nmissed  ")
+    };
+    assert!(!missed(19_000.0, 0), "all were answered, the last of them late");
+    assert!(missed(20_000.0, 4), "302 of 306");
+    assert!(!missed(20_000.0, 3), "302 of 305");
+}
+
+#[test]
 fn results_at_a_rate_have_the_rate_and_both_views_of_time() {
     let results = ramp("triple", 15_000.0, 20_000);
     let text = report::table(&results[..2], Style::default());
