@@ -22,6 +22,7 @@ pub(crate) enum Chosen {
     Serve(Serve),
     Top(TopArgs),
     Flamegraph(FlamegraphArgs),
+    Plot(PlotArgs),
     Doctor,
     Completions(Shell),
 }
@@ -57,7 +58,8 @@ Examples:
   analyze suite --config config.yaml --dry-run
   analyze --framework grpc --addr grpc=127.0.0.1:50051 --debug grpc=http://127.0.0.1:6060 --scenario 1KiB-50
   analyze serve triple          then: curl localhost:8000/debug/pprof/profile?seconds=5 > cpu.pb.gz
-  analyze top cpu.pb.gz";
+  analyze top cpu.pb.gz
+  analyze plot before after     both runs in each picture, below plots/";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -74,6 +76,8 @@ enum Command {
     Top(TopArgs),
     /// Draw a profile as a flamegraph
     Flamegraph(FlamegraphArgs),
+    /// Draw results as pictures, by payload, by concurrency and by rate, as SVG and PNG
+    Plot(PlotArgs),
     /// Say what this machine will do to the numbers
     Doctor,
     /// Print a completion script for a shell
@@ -122,6 +126,19 @@ pub(crate) struct FlamegraphArgs {
     pub(crate) output: Option<PathBuf>,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct PlotArgs {
+    /// Runs to draw together: labels of data/ below --out, folders of results, or results' JSON files
+    #[arg(value_name = "RUN", required = true)]
+    pub(crate) runs: Vec<PathBuf>,
+    /// Where data/ and plots/ are
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) out: PathBuf,
+    /// Where the pictures go [default: plots/ and the runs' labels, below --out]
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+}
+
 /// Reads the command line. `Err` is the exit code after help, version or a usage error was printed.
 pub(crate) fn parse() -> Result<Chosen, ExitCode> {
     let cli = Cli::try_parse().map_err(|error| echo_server::cli::explain(&error))?;
@@ -132,6 +149,7 @@ pub(crate) fn parse() -> Result<Chosen, ExitCode> {
         Some(Command::Serve { serve }) => Chosen::Serve(serve),
         Some(Command::Top(top)) => Chosen::Top(top),
         Some(Command::Flamegraph(flamegraph)) => Chosen::Flamegraph(flamegraph),
+        Some(Command::Plot(plot)) => Chosen::Plot(plot),
         Some(Command::Doctor) => Chosen::Doctor,
         Some(Command::Completions { shell }) => Chosen::Completions(shell),
     })

@@ -6,6 +6,7 @@ mod dry_run;
 mod flamegraph;
 mod group;
 mod open_files;
+mod plot;
 mod rooflines;
 mod run;
 mod servers;
@@ -36,6 +37,7 @@ pub(crate) fn execute(chosen: Chosen) -> anyhow::Result<ExitCode> {
         Chosen::Serve(serve) => Ok(echo_server::cli::serve(serve)),
         Chosen::Top(args) => top::top(&args),
         Chosen::Flamegraph(args) => flamegraph::flamegraph(&args),
+        Chosen::Plot(args) => plot::plot(&args.runs, &args.out, args.output.as_deref()),
         Chosen::Doctor => doctor::doctor(),
         Chosen::Completions(shell) => {
             cli::print_completions(shell);
