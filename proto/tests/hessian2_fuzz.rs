@@ -14,7 +14,9 @@ use bytes::Bytes;
 use echo_proto::{
     envelope::{EnvelopeError, Serialization, decode_request, encode_request, is_envelope},
     hessian2::{DecodeError, Decoder, Encoder, List, Map, Object, Value},
+    triple::TripleRequestWrapper,
 };
+use prost::Message;
 use support::{
     cut, hex,
     memory::{Counting, peak},
@@ -28,6 +30,8 @@ const DEFAULT_CASES: u64 = 20_000;
 /// Bytes a decoder may have in use for each byte of input: a null of one byte is a [`Value`] of this size, in a list that doubles
 /// as it grows, beside its old self while it moves.
 const BYTES_PER_BYTE: usize = 3 * size_of::<Value>();
+/// The same where lists, maps and objects are thrown away: a chunk of four bytes is a slice of 32, in a list that doubles.
+const BYTES_PER_BYTE_SHALLOW: usize = 32;
 /// And beyond that: what 128 lists reserve within each other.
 const BYTES_ANYWAY: usize = 256 << 10;
 const LONGEST: usize = 1 << 16;
@@ -137,6 +141,19 @@ fn decode_all(pieces: &[Bytes]) -> (Vec<Value>, Option<DecodeError>) {
     (values, None)
 }
 
+/// How many values an input has, and the error that ended it.
+fn skip_all(pieces: &[Bytes]) -> (usize, Option<DecodeError>) {
+    let mut decoder = Decoder::shallow(pieces);
+    let mut values = 0;
+    while decoder.remaining() > 0 {
+        match decoder.value() {
+            Ok(_) => values += 1,
+            Err(error) => return (values, Some(error)),
+        }
+    }
+    (values, None)
+}
+
 fn encode_all(values: &[Value]) -> Bytes {
     let mut encoder = Encoder::default();
     values.iter().for_each(|value| encoder.value(value).unwrap());
@@ -170,6 +187,11 @@ fn check(input: &[u8], random: &mut Random) -> usize {
     let limit = BYTES_ANYWAY + BYTES_PER_BYTE * input.len();
     assert!(in_use <= limit, "{in_use} bytes in use for {} of input, more than {limit}", input.len());
     assert!(error.as_ref().is_none_or(|error| error.offset <= input.len()), "{error:?}");
+
+    let (shallow, in_use) = peak(|| skip_all(&whole));
+    assert_eq!(shallow, (values.len(), error.clone()), "what is thrown away is read otherwise");
+    let limit = BYTES_ANYWAY + BYTES_PER_BYTE_SHALLOW * input.len();
+    assert!(in_use <= limit, "{in_use} bytes in use to throw {} of input away, more than {limit}", input.len());
 
     let pieces = cut(&whole[0], 1 + random.below(input.len().max(1)));
     let (of_pieces, error_of_pieces) = decode_all(&pieces);
@@ -231,6 +253,24 @@ fn lengths_that_are_only_claimed() {
 }
 
 #[test]
+fn an_envelope_full_of_what_nobody_asked_for() {
+    const NULLS: usize = 1 << 20;
+    let list = [b"H\x01xW", &vec![b'N'; NULLS][..], b"Z\x07payload\x21aZ"].concat();
+    let fields = [b"C\x01cI\x00\x10\x00\x00", &vec![0; NULLS][..], b"\x60"].concat();
+    for (argument, is_read) in [(list, true), (fields, false)] {
+        let message = TripleRequestWrapper {
+            serialize_type: "hessian2".to_owned(),
+            args: vec![argument.into()],
+            arg_types: vec!["java.util.Map".to_owned()],
+        };
+        let message = [Bytes::from(message.encode_to_vec())];
+        let (request, in_use) = peak(|| decode_request(&message));
+        assert_eq!(request.map(|it| it.payload().concat()).ok(), is_read.then(|| b"a".to_vec()));
+        assert!(in_use < 4 << 20, "{in_use} bytes in use");
+    }
+}
+
+#[test]
 fn mutated_envelopes() {
     let cases = number_of("FUZZ_CASES", DEFAULT_CASES) / 4;
     let mut random = Random(number_of("FUZZ_SEED", 2));
@@ -261,7 +301,7 @@ fn check_envelope(input: &[u8], random: &mut Random) -> bool {
     let pieces = cut(&whole[0], 1 + random.below(input.len().max(1)));
     assert_eq!(is_envelope(&whole), is_envelope(&pieces));
     let (request, in_use) = peak(|| decode_request(&whole));
-    assert!(in_use <= BYTES_ANYWAY + BYTES_PER_BYTE * input.len(), "{in_use} bytes in use");
+    assert!(in_use <= BYTES_ANYWAY + BYTES_PER_BYTE_SHALLOW * input.len(), "{in_use} bytes in use");
     let of_pieces = decode_request(&pieces).map(|it| it.payload().concat());
     assert_eq!(request.as_ref().map(|it| it.payload().concat()).map_err(EnvelopeError::clone), of_pieces);
     let Ok(request) = request else { return false };

@@ -9,9 +9,9 @@ use crate::{
     pieces::{Pieces, Reader},
 };
 
-/// Reads the argument to its end.
+/// Reads the argument to its end. What is no payload is checked and thrown away: it may be millions of values.
 pub(super) fn find(argument: Reader<'_>) -> Result<Found, EnvelopeError> {
-    let mut decoder = Decoder::from(argument);
+    let mut decoder = Decoder::from(argument).discarding();
     let found = match decoder.open()? {
         Opened::Object(class) => {
             let mut found = None;

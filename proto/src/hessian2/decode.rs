@@ -6,7 +6,7 @@ use bytes::{Buf, Bytes};
 use bytestring::ByteString;
 
 use super::{
-    MAX_DEPTH,
+    MAX_DEPTH, MAX_NAMES,
     binary::binary,
     code::*,
     error::{DecodeError, DecodeErrorKind},
@@ -48,15 +48,30 @@ pub struct Decoder<'a> {
     input: Reader<'a>,
     classes: Vec<Arc<Class>>,
     types: Vec<ByteString>,
+    /// Classes, fields and types named so far.
+    names: usize,
     /// Lists, maps and objects begun so far.
     begun: usize,
     depth: usize,
+    /// Whether lists, maps and objects hold their values.
+    keeps: bool,
 }
 
 impl<'a> Decoder<'a> {
     /// Reads from the first byte of these pieces on.
     pub fn new(input: &'a [Bytes]) -> Self {
         Self::from(Reader::new(input))
+    }
+
+    /// The same, but every list, map and object that is read comes out empty: its values are checked as they would be and
+    /// thrown away. A [`Value`] takes about a hundred bytes where the input may have one, so that this is the way to read what
+    /// is not trusted and not wanted.
+    pub fn shallow(input: &'a [Bytes]) -> Self {
+        Self::from(Reader::new(input)).discarding()
+    }
+
+    pub(crate) fn discarding(self) -> Self {
+        Self { keeps: false, ..self }
     }
 
     /// Position of the next byte.
@@ -182,7 +197,10 @@ impl<'a> Decoder<'a> {
     fn open_list(&mut self, type_name: Option<ByteString>) -> Result<Value, DecodeError> {
         let mut values = Vec::new();
         while !self.at_end()? {
-            values.push(self.value()?);
+            let value = self.value()?;
+            if self.keeps {
+                values.push(value);
+            }
         }
         Ok(Value::List(List { type_name, values }))
     }
@@ -190,8 +208,10 @@ impl<'a> Decoder<'a> {
     fn map(&mut self, type_name: Option<ByteString>) -> Result<Value, DecodeError> {
         let mut entries = Vec::new();
         while !self.at_end()? {
-            let key = self.value()?;
-            entries.push((key, self.value()?));
+            let entry = (self.value()?, self.value()?);
+            if self.keeps {
+                entries.push(entry);
+            }
         }
         Ok(Value::Map(Map { type_name, entries }))
     }
@@ -204,9 +224,12 @@ impl<'a> Decoder<'a> {
 
     fn values(&mut self, len: usize) -> Result<Vec<Value>, DecodeError> {
         self.enough_for(len)?;
-        let mut values = Vec::with_capacity(len.min(RESERVED));
+        let mut values = Vec::with_capacity(if self.keeps { len.min(RESERVED) } else { 0 });
         for _ in 0..len {
-            values.push(self.value()?);
+            let value = self.value()?;
+            if self.keeps {
+                values.push(value);
+            }
         }
         Ok(values)
     }
@@ -215,6 +238,7 @@ impl<'a> Decoder<'a> {
         let name = expect_string(&mut self.input)?;
         let count = self.length()?;
         self.enough_for(count)?;
+        self.named(count.saturating_add(1))?;
         let mut fields = Vec::with_capacity(count.min(RESERVED));
         for _ in 0..count {
             fields.push(expect_string(&mut self.input)?);
@@ -230,8 +254,18 @@ impl<'a> Decoder<'a> {
             return self.known("type", index, &self.types).cloned();
         }
         let name = string(code, &mut self.input)?.ok_or_else(|| unexpected(code, "a type", &self.input))?;
+        self.named(1)?;
         self.types.push(name.clone());
         Ok(name)
+    }
+
+    /// Counts names that are about to be kept.
+    fn named(&mut self, count: usize) -> Result<(), DecodeError> {
+        self.names = self.names.saturating_add(count);
+        if self.names > MAX_NAMES {
+            return Err(self.fault(self.offset() - 1, DecodeErrorKind::TooManyNames));
+        }
+        Ok(())
     }
 
     fn reference(&mut self) -> Result<Value, DecodeError> {
@@ -288,6 +322,6 @@ impl<'a> Decoder<'a> {
 
 impl<'a> From<Reader<'a>> for Decoder<'a> {
     fn from(input: Reader<'a>) -> Self {
-        Self { input, classes: Vec::new(), types: Vec::new(), begun: 0, depth: 0 }
+        Self { input, classes: Vec::new(), types: Vec::new(), names: 0, begun: 0, depth: 0, keeps: true }
     }
 }

@@ -46,6 +46,9 @@ pub enum DecodeErrorKind {
     /// More than [`MAX_DEPTH`](super::MAX_DEPTH) lists, maps and objects within each other.
     #[error("values lie deeper than {} in each other", super::MAX_DEPTH)]
     TooDeep,
+    /// More than [`MAX_NAMES`](super::MAX_NAMES) classes, fields and types.
+    #[error("there are more than {} names of classes, fields and types", super::MAX_NAMES)]
+    TooManyNames,
     /// More than one value.
     #[error("{0} bytes follow the value")]
     TrailingBytes(usize),

@@ -25,6 +25,9 @@ pub use value::{Binary, Class, List, Map, Object, Value};
 /// Lists, maps and objects may lie this deep in each other: beyond it, a hostile input would use up the stack.
 pub const MAX_DEPTH: usize = 128;
 
+/// The most names of classes, fields and types in an input. Each may be a single byte and takes 32 in memory.
+pub const MAX_NAMES: usize = 1 << 16;
+
 /// The bytes that begin a value, where they are no range.
 mod code {
     pub(super) const STRING_CHUNK: u8 = b'R';
