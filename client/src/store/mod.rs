@@ -29,7 +29,7 @@ use self::{artifact::KINDS, label::LATEST};
 use crate::measure::result::RunResult;
 
 /// The file of a run's plan, among its results.
-const PLAN: &str = "plan.json";
+pub const PLAN: &str = "plan.json";
 
 /// The folders of one run.
 #[derive(Debug, Clone)]

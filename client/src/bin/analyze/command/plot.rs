@@ -11,7 +11,7 @@ use analyze::{
     measure::result::RunResult,
     plot::{self, PlotError},
     scenario::Framework,
-    store::load_result,
+    store::{self, load_result},
 };
 use anyhow::Context;
 
@@ -87,10 +87,10 @@ fn files(run: &Path, root: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Hidden files are those that are being written.
+/// Hidden files are those that are being written; a suite's plan lies beside its results.
 fn is_result(path: &Path) -> bool {
-    let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
-    path.extension().is_some_and(|extension| extension == "json") && !hidden && path.is_file()
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.ends_with(".json") && !name.starts_with('.') && name != store::PLAN && path.is_file()
 }
 
 /// The runs' labels as the name of a folder.
@@ -123,7 +123,7 @@ mod tests {
         let root = tempfile::tempdir().expect("a folder");
         let folder = root.path().join("data/before");
         fs::create_dir_all(&folder).expect("a folder");
-        for name in ["b.json", "a.json", ".c.json.123", "notes.txt"] {
+        for name in ["b.json", "a.json", ".c.json.123", "notes.txt", store::PLAN] {
             fs::write(folder.join(name), "{}").expect("a file");
         }
         let both = vec![folder.join("a.json"), folder.join("b.json")];
@@ -149,6 +149,6 @@ mod tests {
         let file = root.path().join("a.json");
         fs::write(&file, "{}").expect("a file");
         let error = plot(&[file], root.path(), None).expect_err("no result");
-        assert!(!is_usage(&error) && error.to_string().contains("a.json is no result"), "{error}");
+        assert!(!is_usage(&error) && error.to_string().contains("a.json is not what it should be"), "{error}");
     }
 }
