@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::{
     measure::result::RunResult,
     profile::three_digits,
+    scenario::Framework,
     units::{format_duration, format_size},
 };
 
@@ -12,7 +13,7 @@ use crate::{
 pub(crate) struct Facet {
     /// The head of its column.
     pub(crate) head: &'static str,
-    /// Its value, short. `None` where it has no meaning: a bare echo has no serialization.
+    /// Its value, short. `None` where it has no meaning: a bare echo has no serialization, and no calls.
     pub(crate) value: fn(&RunResult) -> Option<String>,
     /// What stands before and after the value in a phrase.
     phrase: [&'static str; 2],
@@ -28,11 +29,16 @@ pub(crate) const FACETS: &[Facet] = &[
         phrase: ["", ""],
         usual: "",
     },
-    Facet { head: "compression", value: |r| Some(r.compression.clone()), phrase: ["compression ", ""], usual: "none" },
-    Facet { head: "mode", value: |r| Some(r.call_mode.clone()), phrase: ["", ""], usual: "" },
+    Facet {
+        head: "compression",
+        value: |r| Some(r.compression.clone()).filter(|_| has_calls(r)),
+        phrase: ["compression ", ""],
+        usual: "none",
+    },
+    Facet { head: "mode", value: |r| Some(r.call_mode.clone()).filter(|_| has_calls(r)), phrase: ["", ""], usual: "" },
     Facet {
         head: "messages",
-        value: |r| r.messages_per_stream.map(|messages| messages.to_string()),
+        value: |r| r.messages_per_stream.filter(|_| has_calls(r)).map(|messages| messages.to_string()),
         phrase: ["", " messages a stream"],
         usual: "1",
     },
@@ -58,6 +64,11 @@ pub(crate) const FACETS: &[Facet] = &[
     Facet { head: "sleep", value: |r| ms(r.load.sleep_ms), phrase: ["handler sleeps ", ""], usual: "0 ns" },
     Facet { head: "think", value: |r| ms(r.load.think_ms), phrase: ["think time ", ""], usual: "0 ns" },
 ];
+
+/// Whether there are calls, which can be compressed and streamed: a bare echo has only bytes.
+fn has_calls(result: &RunResult) -> bool {
+    result.framework != Framework::Raw.name()
+}
 
 /// The rate asked for.
 pub(crate) const RATE: Facet = Facet {

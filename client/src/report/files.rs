@@ -18,6 +18,26 @@ pub fn files(results: &[RunResult], data_dir: &Path, style: Style) -> String {
     text
 }
 
+/// The folders of many results, one a line with how many there are of each kind.
+pub fn folders(results: &[RunResult], data_dir: &Path, style: Style) -> String {
+    let mut folders: Vec<(PathBuf, usize)> = Vec::new();
+    let mut add = |path: &Path| {
+        let folder = normal(path).parent().unwrap_or(Path::new("")).to_owned();
+        match folders.iter_mut().find(|(known, _)| *known == folder) {
+            Some((_, count)) => *count += 1,
+            None => folders.push((folder, 1)),
+        }
+    };
+    for result in results {
+        add(&data_dir.join(result.file_name()));
+        present(&result.files).for_each(|(_, path)| add(&data_dir.join(path)));
+    }
+    let line = |(folder, count): &(PathBuf, usize)| {
+        format!("  {:>6} in {}\n", crate::units::thousands(*count as u64), folder.display())
+    };
+    style.bold("Files") + "\n" + &folders.iter().map(line).collect::<String>()
+}
+
 fn present(files: &Files) -> impl Iterator<Item = (&'static str, &str)> {
     [
         ("CPU profile", &files.cpu_profile),

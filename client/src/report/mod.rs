@@ -10,6 +10,7 @@ mod json;
 mod markdown;
 mod matrix;
 mod sites;
+mod slow;
 mod table;
 mod top;
 mod warnings;
@@ -19,11 +20,12 @@ use std::path::Path;
 pub use self::{
     csv::csv,
     curve::curve,
-    files::files,
+    files::{files, folders},
     json::json,
     markdown::markdown,
     matrix::{Refused, matrix, matrix_markdown},
     sites::sites,
+    slow::slow,
     table::table,
     top::top,
     warnings::warnings,
@@ -64,14 +66,35 @@ impl Style {
     }
 }
 
-/// The whole report for people: for each scenario its table, then the allocation sites of each framework, then what to beware of,
-/// then where the files are. `data_dir` is the folder of the results' JSON files.
+/// The whole report of a run for people: for each scenario its table, or its curve where there are several rates, how many calls
+/// took long at a rate, then the allocation sites of each framework, then what to beware of, then where the files are. `data_dir` is
+/// the folder of the results' JSON files.
 pub fn text(results: &[RunResult], data_dir: &Path, style: Style) -> String {
-    [table(results, style), sites(results, style), warnings(results, style), files(results, data_dir, style)]
-        .into_iter()
-        .filter(|part| !part.is_empty())
-        .collect::<Vec<_>>()
-        .join("\n")
+    let curve = curve(results, style);
+    let tables = if curve.is_empty() { table(results, style) } else { curve };
+    joined([
+        tables,
+        slow(results, style),
+        sites(results, style),
+        warnings(results, style),
+        files(results, data_dir, style),
+    ])
+}
+
+/// The whole report of a suite for people: a matrix for each payload, and the curves where there are several rates, then what to beware
+/// of, then where the files are.
+pub fn suite(results: &[RunResult], refused: &[Refused], data_dir: &Path, style: Style) -> String {
+    joined([
+        matrix(results, refused, style),
+        curve(results, style),
+        warnings(results, style),
+        folders(results, data_dir, style),
+    ])
+}
+
+/// The parts that are not empty, with a blank line between them.
+fn joined<const N: usize>(parts: [String; N]) -> String {
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 /// Results that differ in their framework alone, in the order in which each first appears.

@@ -33,8 +33,12 @@ pub(super) struct Bench<'a> {
 
 /// `analyze run`.
 pub(super) fn run(plan: &Plan) -> anyhow::Result<ExitCode> {
-    let session = Session { plan, store: &open(plan)?, earlier: Vec::new(), goes_on_with: None };
-    session.carry_out(&|results, style| report::text(results, &session.store.data_dir(), style))
+    let store = open(plan)?;
+    let session = Session { plan, store: &store, earlier: Vec::new(), goes_on_with: None };
+    session.carry_out(Reports {
+        text: &|results, style| report::text(results, &store.data_dir(), style),
+        markdown: &report::markdown,
+    })
 }
 
 /// A plan and what belongs to carrying it out.
@@ -47,12 +51,16 @@ pub(super) struct Session<'a> {
     pub(super) goes_on_with: Option<String>,
 }
 
-/// Results for people.
-pub(super) type Report<'a> = &'a dyn Fn(&[RunResult], Style) -> String;
+/// Results as a command shows them; JSON and CSV are the same for all.
+#[derive(Clone, Copy)]
+pub(super) struct Reports<'a> {
+    pub(super) text: &'a dyn Fn(&[RunResult], Style) -> String,
+    pub(super) markdown: &'a dyn Fn(&[RunResult]) -> String,
+}
 
 impl Session<'_> {
     /// Measures, prints and saves. A cell that fails is reported and the others go on.
-    pub(super) fn carry_out(&self, report: Report<'_>) -> anyhow::Result<ExitCode> {
+    pub(super) fn carry_out(&self, reports: Reports<'_>) -> anyhow::Result<ExitCode> {
         let done: Vec<String> = self.earlier.iter().map(RunResult::file_stem).collect();
         let left = self.plan.without(&done);
         left.notes.iter().for_each(|note| terminal::say(&format!("note: {note}")));
@@ -73,7 +81,7 @@ impl Session<'_> {
         });
         if !results.is_empty() {
             results.sort_by_cached_key(|result| self.place(result));
-            print(&results, self.plan.format, report)?;
+            print(&results, self.plan.format, reports)?;
             if let Err(error) = self.store.link_latest() {
                 terminal::say(&format!("warning: latest still leads to an earlier run: {error}"));
             }
@@ -163,12 +171,12 @@ pub(super) async fn unless_stopped<T>(stop: &watch::Receiver<bool>, work: impl F
     }
 }
 
-fn print(results: &[RunResult], format: Format, report: Report<'_>) -> anyhow::Result<()> {
+fn print(results: &[RunResult], format: Format, reports: Reports<'_>) -> anyhow::Result<()> {
     let text = match format {
-        Format::Table => report(results, terminal::style()),
+        Format::Table => (reports.text)(results, terminal::style()),
         Format::Json => report::json(results).context("writing JSON")?,
         Format::Csv => report::csv(results)?,
-        Format::Markdown => report::markdown(results),
+        Format::Markdown => (reports.markdown)(results),
     };
     if format != Format::Table {
         let warnings = report::warnings(results, Style { color: false, ..terminal::style() });

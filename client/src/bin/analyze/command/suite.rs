@@ -4,19 +4,19 @@ use std::{env, process::ExitCode};
 
 use analyze::{
     measure::{bound_cpus, result::RunResult},
-    report::{self, Style},
+    report,
     store::{Store, StoreError},
 };
 use anyhow::Context;
 
 use super::{
     dry_run,
-    run::{Session, open},
+    run::{Reports, Session, open},
 };
 use crate::{
     cli::SuiteArgs,
     config::Config,
-    plan::{Origin, Plan, PlanRecord, Subject, UsageError},
+    plan::{Origin, Plan, PlanRecord, Refused, Subject, UsageError},
     terminal,
 };
 
@@ -56,7 +56,14 @@ pub(super) fn suite(args: &SuiteArgs) -> anyhow::Result<ExitCode> {
     };
     let goes_on_with = Some(resume_command(env::args().collect(), plan.label.as_str()));
     let session = Session { plan: &plan, store: &store, earlier, goes_on_with };
-    session.carry_out(&|results, style| text(results, &plan, &store, style))
+    let refused: Vec<report::Refused> = plan.refused.iter().map(Refused::in_report).collect();
+    let reports = Reports {
+        text: &|results, style| report::suite(results, &refused, &store.data_dir(), style),
+        markdown: &|results| report::matrix_markdown(results, &refused),
+    };
+    let outcome = session.carry_out(reports);
+    plan.refused.iter().for_each(|refused| terminal::say(&format!("not measured: {}", refused.say())));
+    outcome
 }
 
 /// The results of an earlier suite that need not be measured again. Its plan must be the same.
@@ -103,18 +110,6 @@ fn quoted(word: &str) -> String {
     } else {
         format!("'{}'", word.replace('\'', "'\\''"))
     }
-}
-
-/// Tables of all cells, what to beware of, and where the files are.
-fn text(results: &[RunResult], plan: &Plan, store: &Store, style: Style) -> String {
-    let refused: String = plan.refused.iter().map(|refused| format!("  {}\n", refused.say())).collect();
-    let refused = if refused.is_empty() { refused } else { format!("Not measured\n{refused}") };
-    let files = format!("Files\n  {} results in {}\n", results.len(), store.data_dir().display());
-    [report::table(results, style), report::warnings(results, style), refused, files]
-        .into_iter()
-        .filter(|part| !part.is_empty())
-        .collect::<Vec<_>>()
-        .join("\n")
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use analyze::{
     load::{CallMode, Case, MessagesPerStream},
+    report,
     scenario::{Compression, Framework, Serialization},
 };
 
@@ -17,6 +18,15 @@ pub(crate) struct Refused {
 }
 
 impl Refused {
+    /// As reports name it.
+    pub(crate) fn in_report(&self) -> report::Refused {
+        report::Refused {
+            framework: self.framework.to_string(),
+            what: self.what.to_owned(),
+            reason: self.reason.to_owned(),
+        }
+    }
+
     /// In a line.
     pub(crate) fn say(&self) -> String {
         let cells = if self.cells == 1 { "1 cell".to_owned() } else { format!("{} cells", self.cells) };
