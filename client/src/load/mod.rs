@@ -53,7 +53,7 @@ pub use driver::Driver;
 pub use error::{CallError, LoadError};
 pub use latency::Latency;
 pub use sample::{ErrorCount, LoadSample};
-pub use spec::LoadSpec;
+pub use spec::{LoadSpec, MAX_RATE};
 pub use tally::Live;
 pub use window::{End, Window};
 pub use wire::{PeerSettings, Wire};

@@ -103,7 +103,7 @@ const DAY: u64 = 86_400_000_000_000;
 /// Calls a second, of an open loop.
 pub(super) const MIN_RATE: f64 = 0.001;
 /// Calls a second, of an open loop: a few times what one client can send.
-pub(super) const MAX_RATE: f64 = 1e6;
+pub const MAX_RATE: f64 = 1e6;
 
 /// Saturating at 584 years.
 pub(super) fn nanos(duration: Duration) -> u64 {

@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use analyze::load::MAX_RATE;
 use analyze::units::{UnitError, format_duration, parse_duration, parse_size};
 
 /// A day: the longest of any time.
@@ -14,7 +15,7 @@ pub(crate) const DAY: Duration = Duration::from_secs(86_400);
 pub(crate) const MAX_REQUESTS: u64 = 1_000_000_000;
 
 /// The fastest rate; no machine of today sends as much over TCP.
-const MAX_QPS: u32 = 10_000_000;
+const MAX_QPS: u32 = MAX_RATE as u32;
 /// The most rates between two.
 const MAX_STEPS: u32 = 1000;
 /// CPUs that the kernel's set has room for.
@@ -198,7 +199,7 @@ mod tests {
     fn rates_are_spaced_evenly() {
         assert_eq!(rates("5000"), Ok(vec![5000]));
         assert_eq!(rates("1000..2000/2"), Ok(vec![1000, 2000]));
-        assert_eq!(rates("1..10000000/3"), Ok(vec![1, 5_000_001, 10_000_000]));
+        assert_eq!(rates("1..1000000/3"), Ok(vec![1, 500_001, 1_000_000]));
         let ten = rates("1000..20000/10").expect("ten rates");
         assert_eq!(ten, [1000, 3111, 5222, 7333, 9444, 11556, 13667, 15778, 17889, 20000]);
         assert_eq!(rates("1..1000/1000").map(|rates| rates.len()), Ok(1000));

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, time::Duration};
 
 use analyze::{
-    load::{Driver, End, Live, Wire},
+    load::{Case, Driver, End, Live, MessagesPerStream, Wire},
     measure::{
         self, AllocsPass, Build, DebugClient, PassError, ServerProcess, Target, allocs_pass, cpu_pass,
         describe_machine, heap_pass, measure_round,
@@ -11,10 +11,9 @@ use analyze::{
         syscalls_pass,
     },
     profile::{self, Flame, Profile},
-    scenario::Scenario,
     store::{Artifact, Store},
 };
-use anyhow::Context;
+use anyhow::{Context, bail};
 
 use super::{
     run::Bench,
@@ -287,18 +286,25 @@ impl Cell {
     }
 }
 
-/// A warning where calls have to wait for a free stream, which counts as their latency.
-fn queueing(wire: &Wire, scenario: Scenario) -> Option<String> {
-    let limit = wire.server_settings.as_ref()?.max_concurrent_streams?;
-    let connections = u32::try_from(wire.connections).ok().filter(|&connections| connections > 0)?;
-    let wanted = scenario.concurrency.div_ceil(connections);
-    (wanted > limit).then(|| {
-        format!(
-            "{wanted} calls a connection, but the server allows {limit} streams: the wait for a free one is in the latency; \
-             --connections {} avoids it",
-            scenario.concurrency.div_ceil(limit.max(1))
-        )
-    })
+/// What follows where the server allows fewer streams than there are calls on a connection: a warning, as the wait for a free
+/// one counts as latency.
+///
+/// # Errors
+/// Streams without an end are never free: the calls that wait would be answered only once the window is over.
+fn queueing(wire: &Wire, case: &Case) -> anyhow::Result<Option<String>> {
+    let limit = wire.server_settings.as_ref().and_then(|settings| settings.max_concurrent_streams);
+    let connections = u32::try_from(wire.connections).ok().filter(|&connections| connections > 0);
+    let Some((limit, connections)) = limit.zip(connections) else { return Ok(None) };
+    let wanted = case.scenario.concurrency.div_ceil(connections);
+    if wanted <= limit {
+        return Ok(None);
+    }
+    let too_many = format!("{wanted} calls a connection, but the server allows {limit} streams");
+    let enough = case.scenario.concurrency.div_ceil(limit.max(1));
+    if case.stream_length() == Some(MessagesPerStream::Unbounded) {
+        bail!("{too_many}, and unbounded ones are never free: --connections {enough} is enough");
+    }
+    Ok(Some(format!("{too_many}: the wait for a free one is in the latency; --connections {enough} avoids it")))
 }
 
 /// Connects to the server and makes the preflight calls. `meta` and `server` are filled as far as it gets.
@@ -320,7 +326,7 @@ async fn prepare(
     }
     let mut driver = Driver::connect(subject.load(addr, bench.plan.connect_timeout)).await?;
     let wire = driver.preflight().await?;
-    meta.warnings.extend(queueing(&wire, subject.case.scenario));
+    meta.warnings.extend(queueing(&wire, &subject.case)?);
     meta.wire = Some(wire);
     Ok(Target { driver, debug, pid })
 }

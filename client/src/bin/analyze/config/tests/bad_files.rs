@@ -167,7 +167,7 @@ fn single_values() {
         "load:\n  qps: 9..1/3\n  requests: 1e6\n  connections: 0\n  sharing: both\n  messages_per_stream: 0\n  payload_pattern: ones\n  \
          response_size: 17MiB\n  sleep: -1s\n  accept_gzip: 1",
         &[
-            "2:8: load.qps: \"9..1/3\": must be FROM..TO/STEPS, as 1000..20000/10: rates of 1 to 10000000 that rise, and 2 to 1000 \
+            "2:8: load.qps: \"9..1/3\": must be FROM..TO/STEPS, as 1000..20000/10: rates of 1 to 1000000 that rise, and 2 to 1000 \
              steps of at least 1",
             "3:13: load.requests: \"1e6\": must be a whole number, 1 to 1000000000",
             "4:16: load.connections: \"0\": must be a whole number, 1 to 10000",
@@ -182,7 +182,7 @@ fn single_values() {
     refused(
         "load: {qps: [5, 0, 1..9/3, 5]}",
         &[
-            "1:17: load.qps[1]: \"0\": must be calls a second, 1 to 10000000, or rates as 1000..20000/10",
+            "1:17: load.qps[1]: \"0\": must be calls a second, 1 to 1000000, or rates as 1000..20000/10",
             "1:20: load.qps[2]: \"1..9/3\": must be calls a second, 1 to 10000000, or rates as 1000..20000/10",
             "1:28: load.qps[3]: \"5\": given twice, first in line 1",
         ],
