@@ -183,7 +183,7 @@ fn single_values() {
         "load: {qps: [5, 0, 1..9/3, 5]}",
         &[
             "1:17: load.qps[1]: \"0\": must be calls a second, 1 to 1000000, or rates as 1000..20000/10",
-            "1:20: load.qps[2]: \"1..9/3\": must be calls a second, 1 to 10000000, or rates as 1000..20000/10",
+            "1:20: load.qps[2]: \"1..9/3\": must be calls a second, 1 to 1000000, or rates as 1000..20000/10",
             "1:28: load.qps[3]: \"5\": given twice, first in line 1",
         ],
     );

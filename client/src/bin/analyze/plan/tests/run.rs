@@ -115,7 +115,7 @@ fn a_ramp_is_a_group_a_rate_without_profiles() {
     assert_eq!(one.groups[0].subjects[0].name(), "1B-1 triple 1,000/s");
     assert_eq!(refused(&["--qps", "200,100"]), "--qps: \"200,100\": 100 after 200: rates must rise");
     assert!(refused(&["--qps", "9..1/3"]).starts_with("--qps: \"9..1/3\": must be FROM..TO/STEPS"));
-    assert!(refused(&["--qps", "0"]).starts_with("--qps: \"0\": must be calls a second, 1 to 10000000"));
+    assert!(refused(&["--qps", "0"]).starts_with("--qps: \"0\": must be calls a second, 1 to 1000000"));
     assert_eq!(
         refused(&["--qps", "100", "--think", "1ms"]),
         "--think 1 ms: not with --qps, where the rate alone says when a call starts"
