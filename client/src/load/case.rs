@@ -156,8 +156,9 @@ pub enum Sharing {
     /// Any number of calls at a time on each: HTTP/2 streams, or pipelined messages.
     #[default]
     Mux,
-    /// One call at a time on each. Calls beyond the number of connections wait for a free one, which is part of their
-    /// latency.
+    /// One call at a time on each. Each of the calls in flight has its connection, the same throughout, and waits for its turn on
+    /// that one even while another is idle; the wait is part of its latency and its timeout. On a long stream the turn is for a
+    /// message: several streams are open on a connection, with one message in flight.
     Pool,
 }
 

@@ -8,7 +8,10 @@ use std::{
 use tokio::{net::TcpStream, sync::Mutex, time::timeout};
 
 use super::{
-    CallError, Live, LoadError, LoadSample, LoadSpec, Sharing, Window, Wire, engine, http2, meter::Meter, pool::Pooled,
+    Live, LoadError, LoadSample, LoadSpec, Sharing, Window, Wire, engine, http2,
+    meter::Meter,
+    pool::Pooled,
+    preflight::{FailedCall, Preflight},
     raw,
 };
 use crate::scenario::Framework;
@@ -70,27 +73,26 @@ impl Driver {
     }
 
     /// Calls on every connection once for each size of the payload and, over HTTP/2, once more on the first; compares each reply
-    /// byte for byte, and says which wire is really used.
+    /// byte for byte, and says which wire is really used. Each call may take `request_timeout`.
     ///
     /// # Errors
     /// [`LoadError::Preflight`] with the first thing wrong; a server that is silent for `request_timeout` is one.
     pub async fn preflight(&mut self) -> Result<Wire, LoadError> {
-        let calls = async {
-            match &self.connections {
-                Connections::Http2(connections, template) => http2::preflight(connections, template, &self.spec).await,
-                Connections::Raw(connections, template) => raw::preflight(connections, template).await,
+        let &LoadSpec { framework, addr, request_timeout, case, .. } = &self.spec;
+        let limits = |connections| Preflight { timeout: request_timeout, payload: case.scenario.payload, connections };
+        let result = match &self.connections {
+            Connections::Http2(connections, template) => {
+                http2::preflight(connections, template, &self.spec, &limits(connections.len())).await
+            }
+            Connections::Raw(connections, template) => {
+                raw::preflight(connections, template, &limits(connections.len())).await
             }
         };
-        let result = timeout(self.spec.request_timeout, calls).await;
-        result.unwrap_or(Err(CallError::TimedOut(self.spec.request_timeout))).map_err(|source| LoadError::Preflight {
-            framework: self.spec.framework,
-            addr: self.spec.addr,
-            source,
-        })
+        result.map_err(|FailedCall { call, source }| LoadError::Preflight { framework, addr, call, source })
     }
 
     /// Sends load for one window, then waits until every call was answered, failed, or is given up as unfinished 10 s after
-    /// the window. It ends early when every connection is lost. Dropped midway, it gives up the calls in flight.
+    /// the window, or `request_timeout` where that is more. It ends early when every connection is lost. Dropped midway, it gives up the calls in flight.
     pub async fn run(&mut self, window: &Window, live: &Live) -> LoadSample {
         self.run_until(window, live, future::pending()).await
     }

@@ -66,12 +66,14 @@ pub enum LoadError {
         source: io::Error,
     },
     /// The preflight call failed or was not echoed byte for byte.
-    #[error("{framework} server {addr}: preflight call: {source}")]
+    #[error("{framework} server {addr}: preflight call{call}: {source}")]
     Preflight {
         /// What was to be measured.
         framework: Framework,
         /// Where it is.
         addr: SocketAddr,
+        /// Which of the calls: ` of 128 bytes on connection 2 of 4`. Empty where there is but one connection and one size.
+        call: String,
         /// What was wrong with the call.
         source: CallError,
     },

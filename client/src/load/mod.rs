@@ -41,6 +41,7 @@ mod latency;
 mod message;
 mod meter;
 mod pool;
+mod preflight;
 mod raw;
 mod sample;
 mod spec;

@@ -6,8 +6,8 @@ use tokio::sync::Mutex;
 
 use super::{CallError, engine::Transport};
 
-/// A transport that waits for its turn on a connection it shares, in the order in which calls came. The wait is part of the call:
-/// of its latency and of its timeout.
+/// A transport that waits for its turn on its connection, in the order in which calls came; it never moves to another. The wait is
+/// part of the call: of its latency and of its timeout. Where streams are long the turn is for a message, not for the stream.
 #[derive(Debug)]
 pub(super) struct Pooled<T> {
     transport: T,

@@ -23,6 +23,7 @@ use super::{
     engine::Transport,
     message::{EchoCheck, Payloads, Picker},
     meter::{Meter, Metered},
+    preflight::{FailedCall, Preflight},
 };
 use crate::scenario::{MAX_PAYLOAD, Payload};
 
@@ -243,10 +244,14 @@ fn frame(payload: &[u8]) -> Bytes {
 }
 
 /// Makes one verified call on every connection for each size of the payload.
-pub(super) async fn preflight(connections: &[Connection], template: &Template) -> Result<Wire, CallError> {
-    for connection in connections {
+pub(super) async fn preflight(
+    connections: &[Connection],
+    template: &Template,
+    preflight: &Preflight,
+) -> Result<Wire, FailedCall> {
+    for (index, connection) in connections.iter().enumerate() {
         for share in 0..template.messages.len() {
-            connection.handle.exchange(share, true).await?;
+            preflight.call(index, share, connection.handle.exchange(share, true)).await?;
         }
     }
     let largest = template.messages.iter().max_by_key(|message| message.frame_len);

@@ -142,10 +142,11 @@ pub async fn heap_pass(driver: &mut Driver, debug: &DebugClient, load: &Window) 
 /// # Errors
 /// [`PassError`].
 pub async fn syscalls_pass(target: &mut Target, window: &Window) -> Result<SyscallCounts, PassError> {
-    target.driver.run(&window.with_length(PASS_WARMUP), &Live::default()).await;
-    let before = reading(target.debug.as_ref()).await?;
+    // First, so that no load is sent where counting isn't allowed.
     let mut client = SyscallCounter::open(std::process::id())?;
     let mut server = target.pid.map(SyscallCounter::open).transpose()?;
+    target.driver.run(&window.with_length(PASS_WARMUP), &Live::default()).await;
+    let before = reading(target.debug.as_ref()).await?;
     let (client_before, server_before) = (client.read()?, server.as_mut().map(SyscallCounter::read).transpose()?);
     let load = target.driver.run(window, &Live::default()).await;
     let (client_after, server_after) = (client.read()?, server.as_mut().map(SyscallCounter::read).transpose()?);

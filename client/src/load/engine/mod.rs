@@ -24,7 +24,8 @@ use super::{
     tally::{Ledger, Tally},
 };
 
-/// How long calls started in the window may take beyond its end before they are given up as unfinished.
+/// How long calls started in the window may take beyond its end, at the least, before they are given up as unfinished: a call
+/// that may take longer by its own timeout has that long.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The slow edge: what one task sends its calls over.
@@ -45,7 +46,7 @@ pub(super) trait Transport: Send + 'static {
 }
 
 /// Runs one window with a task for each transport. Returns once every call was answered, failed, or given up after
-/// [`DRAIN_TIMEOUT`].
+/// [`DRAIN_TIMEOUT`], or the request timeout where that is more.
 pub(super) async fn run<T: Transport>(
     transports: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>,
     window: &Window,
@@ -77,7 +78,7 @@ pub(super) async fn run<T: Transport>(
     let window = begun.elapsed();
     pace.close(window);
 
-    if timeout(DRAIN_TIMEOUT, finished(&mut tasks)).await.is_err() {
+    if timeout(DRAIN_TIMEOUT.max(request_timeout), finished(&mut tasks)).await.is_err() {
         tasks.shutdown().await;
     }
     ledger.sample(window, pace.scheduled())

@@ -93,11 +93,15 @@ async fn calls_in_flight_at_the_end_are_waited_for_but_not_within_the_window() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_that_never_end_are_unfinished_after_the_drain_timeout() {
+async fn calls_are_waited_for_as_long_as_they_may_take() {
     let fakes = vec![Fake(vec![Reply::Never]), Fake(vec![Reply::Ok(10), Reply::Never]), Fake(vec![Reply::Ok(500)])];
     let (sample, took) = run_fakes(fakes, 1000, HOUR).await;
-    assert_eq!((sample.started, sample.ok, sample.unfinished), (5, 3, 2));
-    assert_eq!(took, Duration::from_secs(1) + DRAIN_TIMEOUT);
+    assert_eq!((sample.started, sample.ok, sample.error, sample.unfinished), (5, 3, 2, 0));
+    assert_eq!(took, HOUR + ms(10), "the timeout of the later of the two");
+
+    // Answered after more than the drain's own time, within the call's.
+    let (sample, took) = run_fakes(vec![Fake(vec![Reply::Ok(11_000)])], 500, ms(30_000)).await;
+    assert_eq!((sample.started, sample.ok, sample.unfinished, took), (1, 1, 0, ms(11_000)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -286,7 +290,7 @@ async fn what_is_held_between_calls_is_let_go_after_the_window_for_as_long_as_it
         for window in [Window::lasting(ms(100)), requests(10)] {
             let begun = Instant::now();
             let (alarm, live) = (Arc::new(VirtualAlarm { late: Duration::ZERO }), Live::default());
-            let sample = run([SlowToClose(closing)], &window, HOUR, &alarm, &live, pending()).await;
+            let sample = run([SlowToClose(closing)], &window, ms(1_000), &alarm, &live, pending()).await;
             assert_eq!((sample.started, sample.unfinished, sample.window), (10, 0, ms(100)));
             assert_eq!((sample.ok, sample.error), (0, 10), "a check that fails is an error");
             assert_eq!(begun.elapsed(), expected);

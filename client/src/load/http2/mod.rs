@@ -17,6 +17,7 @@ use self::{template::GRPC_ENCODING, transport::Http2Transport};
 use super::{
     CallError, LoadSpec, PeerSettings, Wire,
     meter::{Meter, Metered},
+    preflight::{FailedCall, Preflight},
 };
 
 const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
@@ -77,10 +78,11 @@ pub(super) async fn preflight(
     connections: &[Connection],
     template: &Arc<Template>,
     spec: &LoadSpec,
-) -> Result<Wire, CallError> {
-    for connection in connections {
+    preflight: &Preflight,
+) -> Result<Wire, FailedCall> {
+    for (index, connection) in connections.iter().enumerate() {
         for share in 0..template.messages.len() {
-            connection.transport(template, 0).exchange(share).await?;
+            preflight.call(index, share, connection.transport(template, 0).exchange(share)).await?;
         }
     }
     let first = &connections[0];
@@ -88,7 +90,7 @@ pub(super) async fn preflight(
     let largest = sizes.max_by_key(|&(_, size)| size).map_or(0, |(share, _)| share);
     let (written, read) = (first.meter.written(), first.meter.read());
     let mut transport = first.transport(template, 0);
-    let reply = transport.exchange(largest).await?;
+    let reply = preflight.call(0, largest, transport.exchange(largest)).await?;
     let response_encoding = reply.head.get(GRPC_ENCODING).filter(|_| transport.was_compressed());
     let encoding = |header: Option<&HeaderValue>| header.map_or_else(|| IDENTITY.to_owned(), text);
     let name = |name: &HeaderName| name.to_string();
