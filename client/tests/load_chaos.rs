@@ -123,9 +123,9 @@ async fn the_ledger_closes_over_every_wrong_at_once() {
     // Long enough for most of the calls that are answered.
     spec.request_timeout = Duration::from_secs(2);
     let mut driver = Driver::connect(spec).await.unwrap();
-    // Ten times everything.
+    // Ten times everything. Other bytes are found only where all of them are compared.
     let sample = run(&mut driver, &requests(330)).await;
-    assert!(sample.ok > 0 && sample.error >= 110, "{sample:?}");
+    assert!(sample.ok > 0 && sample.error >= 100, "{sample:?}");
     let named = |text: &str| sample.errors.iter().any(|e| e.message.contains(text));
     assert!(named("bytes and not the 136"), "{:?}", sample.errors);
     assert!(named("refused"), "{:?}", sample.errors);
