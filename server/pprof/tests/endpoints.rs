@@ -66,21 +66,23 @@ fn profile_that_refuses(seconds: u64) -> Result<(Profile, String), Box<dyn Error
             loop {
                 let answer = ask(*SERVER, &format!("/debug/pprof/profile?seconds={seconds}&hz=200"))
                     .map_err(|e| e.to_string())?;
-                // A busy server's answer is that the other one came first.
-                if answer.status == 200 && refused.load(SeqCst) {
-                    return Ok::<_, String>(answer.body);
+                match answer.status {
+                    200 if refused.load(SeqCst) => return Ok(answer.body),
+                    // The other one came first.
+                    200 | 409 => {}
+                    status => return Err(format!("{status}: {}", String::from_utf8_lossy(&answer.body))),
                 }
             }
         });
-        let text = loop {
-            let answer = ask(*SERVER, "/debug/pprof/profile?seconds=1")?;
-            if answer.status == 409 {
-                break String::from_utf8(answer.body);
+        let told = loop {
+            match ask(*SERVER, "/debug/pprof/profile?seconds=1") {
+                Ok(answer) if answer.status == 200 && !first.is_finished() => {}
+                told => break told,
             }
         };
         refused.store(true, SeqCst);
         let profile = first.join().expect("the request")?;
-        Ok((decode(&profile)?, text?))
+        Ok((decode(&profile)?, String::from_utf8(told?.body)?))
     })
 }
 
@@ -93,23 +95,21 @@ fn a_cpu_profile_finds_what_used_the_cpu_and_a_second_one_is_refused_meanwhile()
     thread::scope(|scope| {
         scope.spawn(|| spin(&stop));
         // Samples are of CPU time, of which a busy machine has little to give.
-        let profiles = [2, 10, 60].map(|seconds| (seconds, move || profile_that_refuses(seconds)));
-        let mut found = Err("no profile has enough samples".into());
-        for (seconds, profile) in profiles {
-            let taken = profile();
-            let enough = taken.as_ref().is_ok_and(|(profile, _)| sums(profile, "endpoints::spin")[0] > 10);
-            if enough || taken.is_err() {
-                found = taken.map(|(profile, text)| (seconds, profile, text));
+        let mut taken = Err("no profile was taken".into());
+        for seconds in [2, 10, 60] {
+            taken = profile_that_refuses(seconds).map(|(profile, text)| (seconds, profile, text));
+            if !taken.as_ref().is_ok_and(|(_, profile, _)| sums(profile, "endpoints::spin")[0] <= 10) {
                 break;
             }
         }
         stop.store(true, Relaxed);
-        let (seconds, profile, text) = found?;
+        let (seconds, profile, text) = taken?;
         assert!(text.contains(&format!("being taken already: one of {seconds} s, with")), "{text}");
 
         let [samples, nanoseconds] = sums(&profile, "endpoints::spin")[..] else { panic!("two kinds") };
         let [all_samples, all_nanoseconds] =
             [0, 1].map(|kind| profile.sample.iter().map(|s| s.value[kind]).sum::<i64>());
+        assert!(samples > 10, "{samples} samples of the spinning thread");
         assert_eq!(nanoseconds, samples * profile.period);
         // The rest is the server's and that of who asks it.
         assert!(samples * 4 > all_samples, "{samples} of {all_samples}");
