@@ -2,13 +2,16 @@
 
 mod results;
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use analyze::{
+    load::End,
     measure::result::RunResult,
     report::{self, Refused, Style},
 };
-use results::{assert_golden, attached_without_counters, full, no_rounds, ramp, requested_only, zero_success};
+use results::{
+    assert_golden, at_a_rate, attached_without_counters, full, no_rounds, ramp, requested_only, zero_success,
+};
 
 const DATA_DIR: &str = "data/t";
 
@@ -110,7 +113,7 @@ fn suite() -> Vec<RunResult> {
             for (serialization, compression) in [("protobuf", "none"), ("protobuf", "best"), ("hessian2", "none")] {
                 for (mut result, at) in full().into_iter().zip(0..) {
                     let serialization = if result.framework == "raw" { "none" } else { serialization };
-                    if (at == 1 && serialization == "hessian2") || (at == 2 && compression == "best") {
+                    if (at == 1 && serialization == "hessian2") || (at == 2 && compression != "none") {
                         continue;
                     }
                     result.payload_size = payload;
@@ -132,11 +135,7 @@ fn refused() -> Vec<Refused> {
         what: what.to_owned(),
         reason: reason.to_owned(),
     };
-    vec![
-        refuse("grpc", "hessian2", "gRPC has protobuf only"),
-        refuse("raw", "best", "the bare echo has no compression"),
-        refuse("grpc", "msgpack", "gRPC has protobuf only"),
-    ]
+    vec![refuse("grpc", "hessian2", "gRPC has protobuf only"), refuse("grpc", "msgpack", "gRPC has protobuf only")]
 }
 
 #[test]
@@ -214,6 +213,21 @@ fn results_at_a_rate_have_the_rate_and_both_views_of_time() {
     );
     assert_eq!(text.matches("framework ").count(), 2, "a table for each rate: {text}");
     assert!(text.contains("Response time: from the moment a call was"), "{text}");
+}
+
+#[test]
+fn slow_calls_are_counted_in_both_views() {
+    let results = [full().remove(0), at_a_rate(9_000, End::After(Duration::from_secs(1)))];
+    assert_golden("slow.txt", &report::slow(&results, Style::default()));
+    assert_eq!(report::slow(&full(), Style::default()), "");
+}
+
+#[test]
+fn a_suites_report_has_its_tables_and_the_folders_of_its_files() {
+    let text = report::suite(&suite(), &refused(), Path::new("data/t"), Style::default());
+    assert!(text.starts_with("128B payload: unary\n") && text.contains("[1] grpc hessian2:"), "{text}");
+    let files = text.split("\nFiles\n").nth(1).expect("the folders");
+    assert_eq!(files, "      28 in data/t\n      20 in profiles/t\n      20 in flamegraphs/t\n      20 in logs/t\n");
 }
 
 #[test]

@@ -133,7 +133,7 @@ fn a_cell_that_fails_does_not_end_the_suite_and_is_tried_again() {
         let ended = suite(&dir, &config, flags);
         assert_eq!(ended.status.code(), Some(1), "{}", stderr(&ended));
         assert!(stderr(&ended).contains("error: 128B-1 grpc: "), "{}", stderr(&ended));
-        assert_eq!(stdout(&ended).matches("\ngrpc ").count(), 1, "the row of the failed cell: {}", stdout(&ended));
+        assert!(stdout(&ended).contains("! grpc 128B-1: "), "{}", stdout(&ended));
     }
     let (failed, measured) =
         (result(&dir, "grpc_128_protobuf_none_1_unary"), result(&dir, "triple_128_protobuf_none_1_unary"));
