@@ -5,7 +5,7 @@
 
 mod knee;
 
-pub use self::knee::{REACHED, SLOWED, Step, knee};
+pub use self::knee::{REACHED, SLOWED, Step, knee, reached};
 
 /// The least value.
 pub fn min(values: &[f64]) -> Option<f64> {

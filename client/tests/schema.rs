@@ -6,7 +6,7 @@ use std::{path::Path, time::Duration};
 
 use analyze::{
     load::End,
-    measure::result::{BytesBasis, Interval, PerOp, RunMeta, RunResult, ServerReading},
+    measure::result::{BytesBasis, Interval, MemoryUse, PerOp, ProcessUse, RunMeta, RunResult, ServerReading},
     scenario::Compression,
     store::{Artifact, Store, StoreError, load_result},
 };
@@ -152,12 +152,14 @@ fn what_the_processes_used_is_per_op() {
 }
 
 #[test]
-fn cpu_time_is_the_kernels_where_the_server_does_not_tell() {
+fn cpu_time_is_the_kernels_or_else_what_the_server_tells() {
     let costs = Costs { requests: 1_000, allocs: 4, requested: 979, usable: Some(1_024), cpu_us: 15 };
     let mut sample = sample(1, 1_000, &costs);
-    assert_eq!(RunResult::derive(meta("triple", 1), &[sample.clone()]).figures.server_cpu_us_per_op, Some(15.0));
-    sample.server = None;
-    assert_eq!(RunResult::derive(meta("triple", 1), &[sample]).figures.server_cpu_us_per_op, Some(10.0));
+    // Answering for the counters takes the server time, too.
+    sample.server_process.as_mut().unwrap().cpu_ns = Some(10_000_000);
+    assert_eq!(RunResult::derive(meta("triple", 1), &[sample.clone()]).figures.server_cpu_us_per_op, Some(10.0));
+    sample.server_process = None;
+    assert_eq!(RunResult::derive(meta("triple", 1), &[sample]).figures.server_cpu_us_per_op, Some(15.0));
 }
 
 #[test]
@@ -172,7 +174,7 @@ fn at_a_rate_both_views_and_what_was_missed_are_told() {
     assert_eq!(
         result.warnings,
         [
-            "the rate was not reached: 10,000 calls/s asked for, 9,000 started: 2,000 calls of the schedule never started, \
+            "the rate was not reached: 10,000 calls/s asked for, 9,000 achieved: 2,000 calls of the schedule never started, \
              because all 50 in flight waited. They have no response time, so that the response times flatter",
         ]
     );
@@ -182,10 +184,53 @@ fn at_a_rate_both_views_and_what_was_missed_are_told() {
     assert_eq!(reached.missed_requests, Some(100));
     let late = "calls started 2.0 ms late on average, with all 50 in flight waiting or the load generator busy: response times \
                 hold it, service times don't";
-    assert_eq!(reached.warnings, [late]);
-    // A second of which the last 10.8 ms were spent waiting for the last reply.
-    let counted = at_a_rate(9_800, End::Requests(9_800)).warnings;
-    assert!(!counted.iter().any(|warning| warning.contains("rate")), "{counted:?}");
+    let missed = "100 calls of the schedule never started, because all 50 in flight waited. They have no response time, so that the \
+                  response times flatter";
+    assert_eq!(reached.warnings, [missed, late]);
+}
+
+#[test]
+fn a_rate_is_reached_by_its_schedule_and_of_a_count_by_when_its_last_call_started() {
+    let judged = |result: &RunResult| (result.achieved_rate().map(f64::round), result.reached_rate());
+    assert_eq!(judged(&at_a_rate(9_900, End::After(Duration::from_secs(1)))), (Some(9_900.0), Some(true)));
+    assert_eq!(judged(&at_a_rate(9_899, End::After(Duration::from_secs(1)))), (Some(9_899.0), Some(false)));
+    // A fifth of a second, at whose end a tenth of the calls were in flight: their replies are no less the rate's.
+    let mut short = at_a_rate(10_000, End::After(Duration::from_secs(1)));
+    short.figures.qps = Some(9_000.0);
+    assert_eq!(judged(&short), (Some(10_000.0), Some(true)));
+    let mut counted = at_a_rate(9_800, End::Requests(9_800));
+    assert_eq!(judged(&counted), (Some(10_000.0), Some(true)), "whenever the last reply came");
+    assert!(!counted.warnings.iter().any(|warning| warning.contains("rate")), "{:?}", counted.warnings);
+    counted.rounds.iter_mut().for_each(|round| round.last_start_ns = Some(1_224_900_000));
+    assert_eq!(judged(&counted), (Some(8_000.0), Some(false)), "9,800 in 1.225 s");
+    assert_eq!(full()[0].reached_rate(), None, "a closed loop has none to reach");
+}
+
+#[test]
+fn copies_are_of_the_payload_that_was_sent_or_of_a_larger_reply() {
+    let mix = at_a_rate(9_000, End::After(Duration::from_secs(1)));
+    assert_eq!(mix.figures.copies_per_op, Some(979.0 / 320.0), "and not of the mean that was to be");
+    let copies = |response_size| {
+        let costs = Costs { requests: 1_000, allocs: 4, requested: 979, usable: Some(1_024), cpu_us: 10 };
+        let mut meta = meta("triple", 1);
+        meta.case.response_size = response_size;
+        RunResult::derive(meta, &[sample(1, 1_000, &costs)]).figures.copies_per_op
+    };
+    assert_eq!([Some(16), Some(512)].map(copies), [979.0 / 128.0, 979.0 / 512.0].map(Some));
+}
+
+#[test]
+fn peaks_of_memory_are_those_of_all_rounds() {
+    let costs = Costs { requests: 1_000, allocs: 4, requested: 979, usable: Some(1_024), cpu_us: 10 };
+    let samples = [40, 90, 50].map(|mib| {
+        let mut sample = sample(1, 1_000, &costs);
+        sample.client_process = Some(ProcessUse {
+            memory: Some(MemoryUse { avg_bytes: 1 << 20, peak_bytes: mib << 20 }),
+            ..ProcessUse::default()
+        });
+        sample
+    });
+    assert_eq!(RunResult::derive(meta("triple", 3), &samples).figures.client_memory_peak_mb, Some(90.0));
 }
 
 #[test]
@@ -402,10 +447,9 @@ fn what_is_no_result_is_named() {
 /// Go and others have other counters; what they lack stays unknown.
 #[test]
 fn counters_of_other_runtimes_are_read_as_far_as_they_go() {
-    let reading: ServerReading = serde_json::from_value(
-        json!({"counters": {"allocs": 5, "usable_bytes": 640}, "ops": null, "cpu_ns": null, "rss_bytes": null}),
-    )
-    .unwrap();
+    let reading: ServerReading =
+        serde_json::from_value(json!({"counters": {"allocs": 5, "usable_bytes": 640}, "ops": null, "cpu_ns": null}))
+            .unwrap();
     let counters = reading.counters.unwrap();
     assert_eq!((counters.allocs, counters.usable_bytes, counters.requested_bytes), (Some(5), Some(640), None));
 }

@@ -13,13 +13,15 @@ use super::{
     pool::Pooled,
     preflight::{FailedCall, Preflight},
     raw,
+    tally::Ledger,
 };
 use crate::scenario::Framework;
 
 /// Open connections to one server, for any number of windows one after another.
 ///
 /// A connection that is lost stays lost: its tasks end with one error each in this window and every later one. Each HTTP/2
-/// connection carries 2³⁰ calls, after which it counts as lost.
+/// connection carries 2³⁰ calls, after which it counts as lost. A connection to the raw echo is lost with the first call of it that
+/// is given up: replies come in order and without a name, and its would come in a later window.
 #[derive(Debug)]
 pub struct Driver {
     spec: LoadSpec,
@@ -93,12 +95,29 @@ impl Driver {
 
     /// Sends load for one window, then waits until every call was answered, failed, or is given up as unfinished 10 s after
     /// the window, or `request_timeout` where that is more. It ends early when every connection is lost. Dropped midway, it gives up the calls in flight.
-    pub async fn run(&mut self, window: &Window, live: &Live) -> LoadSample {
-        self.run_until(window, live, future::pending()).await
+    ///
+    /// What the window is recorded in is allocated before this returns, so that it isn't counted with the load.
+    pub fn run(&mut self, window: &Window, live: &Live) -> impl Future<Output = LoadSample> {
+        self.run_until(window, live, future::pending())
     }
 
     /// The same; the window is over at the latest when `enough` completes.
-    pub async fn run_until(&mut self, window: &Window, live: &Live, enough: impl Future<Output = ()>) -> LoadSample {
+    pub fn run_until(
+        &mut self,
+        window: &Window,
+        live: &Live,
+        enough: impl Future<Output = ()>,
+    ) -> impl Future<Output = LoadSample> {
+        let ledger = Ledger::new(live.clone(), window.rate.is_some());
+        self.run_recorded(window, ledger, enough)
+    }
+
+    async fn run_recorded(
+        &mut self,
+        window: &Window,
+        ledger: Arc<Ledger>,
+        enough: impl Future<Output = ()>,
+    ) -> LoadSample {
         let tasks = 0..self.spec.case.scenario.concurrency as usize;
         let (timeout, alarm) = (self.spec.request_timeout, &self.alarm);
         let turns = self.turns(tasks.len());
@@ -108,16 +127,17 @@ impl Driver {
             Connections::Http2(connections, template) => {
                 let transports =
                     tasks.map(|i| Pooled::new(connections[i % connections.len()].transport(template, i), turn(i)));
-                engine::run(transports, window, timeout, alarm, live, enough).await
+                engine::run(transports, window, timeout, alarm, ledger, enough).await
             }
             Connections::Raw(connections, template) => {
                 let transports =
                     tasks.map(|i| Pooled::new(connections[i % connections.len()].transport(template, i), turn(i)));
-                engine::run(transports, window, timeout, alarm, live, enough).await
+                engine::run(transports, window, timeout, alarm, ledger, enough).await
             }
         };
         let after = self.traffic();
-        LoadSample { sent_bytes: after.0 - before.0, received_bytes: after.1 - before.1, ..sample }
+        let [sent_bytes, received_bytes, payload_bytes] = std::array::from_fn(|i| after[i] - before[i]);
+        LoadSample { sent_bytes, received_bytes, payload_bytes, ..sample }
     }
 
     /// One for each connection, where calls take turns on it.
@@ -132,12 +152,14 @@ impl Driver {
         }
     }
 
-    /// Bytes written to all sockets and read from them so far.
-    fn traffic(&self) -> (u64, u64) {
-        let sum = |(written, read), meter: &Meter| (written + meter.written(), read + meter.read());
+    /// Bytes written to all sockets, read from them, and payload picked so far.
+    fn traffic(&self) -> [u64; 3] {
+        let sum = |[written, read, payload]: [u64; 3], meter: &Meter| {
+            [written + meter.written(), read + meter.read(), payload + meter.payload()]
+        };
         match &self.connections {
-            Connections::Http2(connections, _) => connections.iter().map(http2::Connection::meter).fold((0, 0), sum),
-            Connections::Raw(connections, _) => connections.iter().map(raw::Connection::meter).fold((0, 0), sum),
+            Connections::Http2(connections, _) => connections.iter().map(http2::Connection::meter).fold([0; 3], sum),
+            Connections::Raw(connections, _) => connections.iter().map(raw::Connection::meter).fold([0; 3], sum),
         }
     }
 }

@@ -19,6 +19,7 @@ use super::wire::{PeerSettings, SettingsReader};
 pub(super) struct Meter {
     read: AtomicU64,
     written: AtomicU64,
+    payload: AtomicU64,
     settings: OnceLock<PeerSettings>,
 }
 
@@ -31,6 +32,15 @@ impl Meter {
     /// Bytes sent so far.
     pub(super) fn written(&self) -> u64 {
         self.written.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of payload picked for its calls so far, by tasks that have ended.
+    pub(super) fn payload(&self) -> u64 {
+        self.payload.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn add_payload(&self, bytes: u64) {
+        self.payload.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// The server's settings, known once it has sent anything after them.

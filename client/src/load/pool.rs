@@ -49,6 +49,7 @@ mod tests {
     use crate::load::{
         Live, Window,
         engine::{self, Alarm},
+        tally::Ledger,
     };
 
     /// Fails where two of its calls are in flight at a time.
@@ -78,7 +79,8 @@ mod tests {
         let tasks = (0..10).map(|i| Pooled::new(connections[i % 2].clone(), Some(turns[i % 2].clone())));
         let window = Window::lasting(Duration::from_millis(1000));
         let timeout = Duration::from_secs(60);
-        let sample = engine::run(tasks, &window, timeout, &Arc::new(Virtual), &Live::default(), pending()).await;
+        let ledger = Ledger::new(Live::default(), false);
+        let sample = engine::run(tasks, &window, timeout, &Arc::new(Virtual), ledger, pending()).await;
         // Two replies every 10 ms; the eight that wait at the end are answered after it.
         assert_eq!((sample.error, sample.ok_in_window), (0, 198));
         assert_eq!(sample.latency.max(), Some(50_000_000), "five on each connection, in turn: {sample:?}");

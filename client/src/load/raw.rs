@@ -1,6 +1,7 @@
 //! Calls to the raw echo: messages behind a length of four bytes, big-endian, over TCP.
 //!
-//! Calls are pipelined. The server answers in order, so that the `n`th reply belongs to the `n`th request.
+//! Calls are pipelined. The server answers in order, so that the `n`th reply belongs to the `n`th request. A call that is given up
+//! takes its connection with it: its reply would come in a later window and be counted there.
 
 use std::{
     io,
@@ -15,7 +16,7 @@ use tokio::{
         TcpStream,
         tcp::{OwnedReadHalf, OwnedWriteHalf},
     },
-    sync::{mpsc, oneshot},
+    sync::{Notify, mpsc, oneshot},
 };
 
 use super::{
@@ -80,9 +81,10 @@ impl Connection {
     pub(super) fn open(socket: TcpStream, template: &Arc<Template>) -> Self {
         let (calls, queue) = mpsc::unbounded_channel();
         let ended = Arc::<OnceLock<String>>::default();
-        let meter = Arc::<Meter>::default();
-        tokio::spawn(drive(socket, meter.clone(), template.clone(), queue, ended.clone()));
-        Self { handle: Handle { calls, ended }, meter }
+        let (meter, given_up) = (Arc::<Meter>::default(), Arc::<Notify>::default());
+        let driving = drive(socket, meter.clone(), template.clone(), queue, ended.clone(), given_up.clone());
+        tokio::spawn(driving);
+        Self { handle: Handle { calls, ended, given_up }, meter }
     }
 
     /// What its socket has seen.
@@ -92,16 +94,18 @@ impl Connection {
 
     /// The side of the `task`th task.
     pub(super) fn transport(&self, template: &Template, task: usize) -> RawTransport {
-        RawTransport { handle: self.handle.clone(), picker: Picker::new(template.payload, task) }
+        RawTransport { handle: self.handle.clone(), picker: Picker::new(template.payload, task, self.meter.clone()) }
     }
 }
 
 /// A way to a connection's task.
 #[derive(Debug, Clone)]
 struct Handle {
+    /// At most one ticket a task.
     calls: mpsc::UnboundedSender<Ticket>,
     /// Why the connection ended.
     ended: Arc<OnceLock<String>>,
+    given_up: Arc<Notify>,
 }
 
 /// Calls of one task, one after another.
@@ -124,7 +128,24 @@ impl Handle {
         // Tickets go only when the connection goes.
         let lost = || CallError::ConnectionLost(self.ended.get().cloned().unwrap_or_default());
         self.calls.send(Ticket { share, verify, done }).map_err(|_| lost())?;
-        reply.await.map_err(|_| lost())?
+        let mut awaited = Awaited { given_up: &self.given_up, ended: false };
+        let result = reply.await;
+        awaited.ended = true;
+        result.map_err(|_| lost())?
+    }
+}
+
+/// A call in flight; dropped before it has ended, it ends the connection.
+struct Awaited<'a> {
+    given_up: &'a Notify,
+    ended: bool,
+}
+
+impl Drop for Awaited<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.given_up.notify_one();
+        }
     }
 }
 
@@ -136,6 +157,7 @@ async fn drive(
     template: Arc<Template>,
     queue: mpsc::UnboundedReceiver<Ticket>,
     ended: Arc<OnceLock<String>>,
+    given_up: Arc<Notify>,
 ) {
     let (read, write) = socket.into_split();
     let (read, write) = (Metered::counting(read, meter.clone()), Metered::counting(write, meter));
@@ -145,6 +167,7 @@ async fn drive(
     let cause = tokio::select! {
         result = &mut writer => result,
         result = &mut reader => result,
+        () = given_up.notified() => Err(io::Error::other("a call of it was given up, whose reply would be taken for a later one's")),
     };
     // The cause is set before the tickets drop with writer and reader. Without an error every handle was gone, and nobody asks.
     if let Err(cause) = cause {
@@ -201,7 +224,7 @@ async fn read_replies(
         }
         let reply = &template.messages[ticket.share].reply;
         let result = read_reply(&mut socket, len as usize, EchoCheck::new(reply, ticket.verify)).await?;
-        // A call that was given up waits no more; its reply had to be read all the same.
+        // Nobody waits where the call was given up just now, and the connection is about to end.
         let _ = ticket.done.send(result);
     }
 }

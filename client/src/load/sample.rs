@@ -30,8 +30,12 @@ pub struct LoadSample {
     /// Calls that were to start within the window; `None` without a rate. Those beyond `started` never were, because every
     /// call in flight was still waiting.
     pub scheduled: Option<u64>,
+    /// When the last call was started, from the begin of the window. `None` when none was.
+    pub last_start: Option<Duration>,
     /// What the `error` calls failed of, most frequent first; the counts add up to `error`.
     pub errors: Vec<ErrorCount>,
+    /// Bytes of payload that the calls were to carry, not compressed.
+    pub payload_bytes: u64,
     /// Bytes written to the sockets from the first call to the last reply, framing included.
     pub sent_bytes: u64,
     /// Bytes read from them.

@@ -13,6 +13,8 @@ use std::{
     time::Duration,
 };
 
+use tokio::time::Instant;
+
 use super::{CallError, ErrorCount, Latency, LoadSample, spec::nanos};
 
 /// Histograms that tasks share.
@@ -53,6 +55,8 @@ pub(super) struct Ledger {
     closed: AtomicBool,
     timed: bool,
     lanes: [Mutex<Lane>; LANES],
+    /// Where the lanes are added up, made with them so that nothing is allocated later; gone once it was.
+    total: Mutex<Option<Lane>>,
     live: Live,
 }
 
@@ -63,6 +67,7 @@ struct Lane {
     error: u64,
     lost: u64,
     ok_in_window: u64,
+    last_start: Option<Instant>,
     latency: Latency,
     /// Where calls have a time to start.
     response: Option<Latency>,
@@ -73,7 +78,8 @@ impl Ledger {
     /// `timed` keeps response times beside service times.
     pub(super) fn new(live: Live, timed: bool) -> Arc<Self> {
         let lanes = std::array::from_fn(|_| Mutex::new(Lane::new(timed)));
-        Arc::new(Self { closed: AtomicBool::new(false), timed, lanes, live })
+        let total = Mutex::new(Some(Lane::new(timed)));
+        Arc::new(Self { closed: AtomicBool::new(false), timed, lanes, total, live })
     }
 
     /// Ends the window: tasks start no further call, and replies from now on are not counted as within it.
@@ -81,9 +87,9 @@ impl Ledger {
         self.closed.store(true, Ordering::Relaxed);
     }
 
-    /// The sum over all tasks. Right once every [`Tally`] is dropped.
-    pub(super) fn sample(&self, window: Duration, scheduled: Option<u64>) -> LoadSample {
-        let mut total = Lane::new(self.timed);
+    /// The sum over all tasks of a window that began then. Right once every [`Tally`] is dropped.
+    pub(super) fn sample(&self, begun: Instant, window: Duration, scheduled: Option<u64>) -> LoadSample {
+        let mut total = lock(&self.total).take().unwrap_or_else(|| Lane::new(self.timed));
         for lane in &self.lanes {
             total.add(&lock(lane));
         }
@@ -101,7 +107,9 @@ impl Ledger {
             latency: total.latency,
             response: total.response,
             scheduled,
+            last_start: total.last_start.map(|last| last - begun),
             errors,
+            payload_bytes: 0,
             sent_bytes: 0,
             received_bytes: 0,
         }
@@ -119,6 +127,7 @@ impl Lane {
         self.error += other.error;
         self.lost += other.lost;
         self.ok_in_window += other.ok_in_window;
+        self.last_start = self.last_start.max(other.last_start);
         self.latency.merge(&other.latency);
         if let (Some(response), Some(other)) = (&mut self.response, &other.response) {
             response.merge(other);
@@ -146,6 +155,7 @@ pub(super) struct Tally {
     error: u64,
     lost: u64,
     ok_in_window: u64,
+    last_start: Option<Instant>,
     /// Service and response time of each.
     times_ns: [(u64, u64); BATCH],
     held: usize,
@@ -162,6 +172,7 @@ impl Tally {
             error: 0,
             lost: 0,
             ok_in_window: 0,
+            last_start: None,
             times_ns: [(0, 0); BATCH],
             held: 0,
         }
@@ -171,8 +182,9 @@ impl Tally {
         self.ledger.closed.load(Ordering::Relaxed)
     }
 
-    /// Counts a call about to start; whether its reply is to be compared byte for byte.
-    pub(super) fn start(&mut self) -> bool {
+    /// Counts a call that starts now; whether its reply is to be compared byte for byte.
+    pub(super) fn start(&mut self, now: Instant) -> bool {
+        self.last_start = Some(now);
         let verify = self.started.is_multiple_of(VERIFY_EVERY);
         self.started += 1;
         verify
@@ -217,11 +229,12 @@ impl Drop for Tally {
         lane.error += self.error;
         lane.lost += self.lost;
         lane.ok_in_window += self.ok_in_window;
+        lane.last_start = lane.last_start.max(self.last_start);
     }
 }
 
 /// A lane's counts hold whatever became of the thread that held its lock.
-fn lock(lane: &Mutex<Lane>) -> MutexGuard<'_, Lane> {
+fn lock<T>(lane: &Mutex<T>) -> MutexGuard<'_, T> {
     lane.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -233,22 +246,23 @@ mod tests {
     fn the_ledger_closes_over_tasks_dropped_in_a_call() {
         let live = Live::default();
         let ledger = Ledger::new(live.clone(), true);
+        let begun = Instant::now();
         for task in 0..20 {
             let mut tally = Tally::new(ledger.clone(), task);
             for i in 0..100u64 {
-                tally.start();
+                tally.start(Instant::now());
                 tally.ok(Duration::from_micros(i + 1), Duration::from_micros(i + 3));
             }
-            tally.start();
+            tally.start(Instant::now());
             tally.error(&CallError::NoStatus);
-            tally.start();
+            tally.start(begun + Duration::from_millis(100 - task as u64));
         }
-        let sample = ledger.sample(Duration::from_secs(2), Some(2050));
+        let sample = ledger.sample(begun, Duration::from_secs(2), Some(2050));
         assert_eq!((sample.started, sample.ok, sample.error, sample.unfinished), (2040, 2000, 20, 20));
         assert_eq!((sample.latency.count(), sample.latency.max(), live.ok()), (2000, Some(100_000), 2000));
         let response = sample.response.as_ref().unwrap();
         assert_eq!((response.count(), response.min(), response.max()), (2000, Some(3_000), Some(102_000)));
-        assert_eq!(sample.scheduled, Some(2050));
+        assert_eq!((sample.scheduled, sample.last_start), (Some(2050), Some(Duration::from_millis(100))));
         assert_eq!(sample.errors, [ErrorCount { message: CallError::NoStatus.to_string(), count: 20 }]);
         assert_eq!(sample.qps(), Some(1000.0));
     }
@@ -257,14 +271,14 @@ mod tests {
     fn replies_after_the_window_are_ok_but_not_within_it() {
         let ledger = Ledger::new(Live::default(), false);
         let mut tally = Tally::new(ledger.clone(), 0);
-        tally.start();
+        tally.start(Instant::now());
         tally.ok(Duration::from_millis(1), Duration::ZERO);
-        tally.start();
+        tally.start(Instant::now());
         ledger.close();
         tally.ok(Duration::from_millis(1), Duration::ZERO);
         assert!(tally.window_is_closed());
         drop(tally);
-        let sample = ledger.sample(Duration::from_secs(1), None);
+        let sample = ledger.sample(Instant::now(), Duration::from_secs(1), None);
         assert_eq!((sample.ok, sample.ok_in_window, sample.latency.count()), (2, 1, 2));
         assert!(sample.response.is_none() && sample.scheduled.is_none());
     }
@@ -274,11 +288,11 @@ mod tests {
         let ledger = Ledger::new(Live::default(), false);
         let mut tally = Tally::new(ledger.clone(), 0);
         for i in 0..1000 {
-            tally.start();
+            tally.start(Instant::now());
             tally.error(&CallError::ConnectionLost(i.to_string()));
         }
         drop(tally);
-        let sample = ledger.sample(Duration::ZERO, None);
+        let sample = ledger.sample(Instant::now(), Duration::ZERO, None);
         assert_eq!((sample.error, sample.lost), (1000, 1000));
         assert_eq!(sample.errors.len(), DISTINCT_ERRORS + 1);
         assert_eq!(sample.errors[0], ErrorCount { message: OTHER_ERRORS.into(), count: 936 });
@@ -289,7 +303,7 @@ mod tests {
     #[test]
     fn the_first_and_every_64th_reply_is_verified() {
         let mut tally = Tally::new(Ledger::new(Live::default(), false), 0);
-        let verified: Vec<_> = (0..200).filter(|_| tally.start()).collect();
+        let verified: Vec<_> = (0..200).filter(|_| tally.start(Instant::now())).collect();
         assert_eq!(verified, [0, 64, 128, 192]);
     }
 }

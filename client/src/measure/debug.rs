@@ -103,7 +103,6 @@ struct Counters {
 struct Process {
     pid: Option<u32>,
     cpu_ns: Option<u64>,
-    rss_bytes: Option<u64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -262,7 +261,7 @@ impl Vars {
             })
         });
         let process = self.process.unwrap_or_default();
-        ServerReading { counters, ops: self.ops, cpu_ns: process.cpu_ns, rss_bytes: process.rss_bytes }
+        ServerReading { counters, ops: self.ops, cpu_ns: process.cpu_ns }
     }
 }
 
@@ -357,6 +356,6 @@ mod tests {
         let counters = reading.counters.expect("counters");
         assert_eq!((counters.reallocs, counters.frees, counters.usable_bytes), (Some(3), Some(4), None));
         assert_eq!(reading.ops.expect("ops")["m"], OpCounts { started: 3, ok: 2, error: 1 });
-        assert_eq!((reading.cpu_ns, reading.rss_bytes), (Some(7), Some(8)));
+        assert_eq!(reading.cpu_ns, Some(7));
     }
 }

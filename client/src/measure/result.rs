@@ -12,6 +12,7 @@ mod figures;
 mod interval;
 mod load;
 mod process;
+mod rate;
 mod sample;
 mod warnings;
 

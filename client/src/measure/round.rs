@@ -34,20 +34,23 @@ pub async fn measure_round(
         target.driver.run(&window.with_length(warmup), live).await;
     }
     let before = server_reading(target.debug.as_ref()).await;
-    let client_before = own_reading();
-    let began = Instant::now();
-    // Within the readings, so that answering these is not in what the processes used.
+    // Within the server's readings, so that answering these is not in what the processes used.
     let mut server = target.pid.and_then(ProcessWatch::begin);
     let mut client = ProcessWatch::begin_own();
     let watches = &mut server.iter_mut().chain(&mut client).collect::<Vec<_>>();
-    let load = looking_at(watches, target.driver.run(window, live)).await;
-    let (server_process, client_process) = (server.map(ProcessWatch::end), client.map(ProcessWatch::end));
+    let load = target.driver.run(window, live);
+    // Innermost: neither the watches nor what the load is recorded in is a cost of the calls.
+    let began = Instant::now();
+    let client_before = own_reading();
+    let load = looking_at(watches, load).await;
     let client_after = own_reading();
+    let elapsed = began.elapsed();
+    let (server_process, client_process) = (server.map(ProcessWatch::end), client.map(ProcessWatch::end));
     let after = server_reading(target.debug.as_ref()).await;
     RunSample {
         round,
         load,
-        elapsed: began.elapsed(),
+        elapsed,
         server: before.zip(after).map(|(before, after)| Interval { before, after }),
         client: Interval { before: client_before, after: client_after },
         server_process,

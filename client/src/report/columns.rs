@@ -25,7 +25,8 @@ const ALLOCS: Column = Column { head: ["allocs", "/op"], cell: |r| cell(r.figure
 pub(super) const REQUESTED_RATE: Column =
     Column { head: ["requested", "1/s"], cell: |r| cell(r.load.qps, three_digits) };
 /// The rate that came about.
-pub(super) const ACHIEVED: Column = Column { head: ["achieved", "1/s"], ..QPS };
+pub(super) const ACHIEVED: Column =
+    Column { head: ["achieved", "1/s"], cell: |r| cell(r.achieved_rate(), three_digits) };
 pub(super) const RESPONSE_P50: Column =
     Column { head: ["response", "p50 ms"], cell: |r| cell(r.figures.response_p50_ms, three_digits) };
 pub(super) const RESPONSE_P99: Column =

@@ -70,15 +70,13 @@ impl<'a> Curve<'a> {
     }
 }
 
-/// What [`stats::knee`] looks at. Of a load of so many calls the last replies come after the last start, so that replies by time are
-/// fewer than the rate: what was reached is the share of the schedule's calls that were answered, where that is known.
+/// What [`stats::knee`] looks at.
 pub(crate) fn step(result: &RunResult) -> Step {
-    let answered = result.missed_requests.map(|missed| {
-        let scheduled = result.total_requests + missed;
-        rate(result) * result.success_requests as f64 / scheduled.max(1) as f64
-    });
-    let achieved = answered.or(result.figures.qps).unwrap_or_default();
-    Step { requested: rate(result), achieved, p99: result.figures.response_p99_ms }
+    Step {
+        requested: rate(result),
+        achieved: result.achieved_rate().unwrap_or_default(),
+        p99: result.figures.response_p99_ms,
+    }
 }
 
 fn rate(result: &RunResult) -> f64 {

@@ -10,12 +10,17 @@ pub const REACHED: f64 = 0.99;
 /// A p99 of more than so many times that of the lowest rate is past the knee.
 pub const SLOWED: f64 = 10.0;
 
+/// Whether a rate was reached, both in calls per second.
+pub fn reached(requested: f64, achieved: f64) -> bool {
+    achieved >= requested * REACHED
+}
+
 /// What a server did at one rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step {
     /// Calls per second that were to be started.
     pub requested: f64,
-    /// Calls per second that were answered.
+    /// Calls per second that were started and answered.
     pub achieved: f64,
     /// 99th percentile of the response time, in any unit. `None` where it isn't known.
     pub p99: Option<f64>,
@@ -24,7 +29,7 @@ pub struct Step {
 impl Step {
     /// Whether the server kept up with the rate.
     pub fn reached(&self) -> bool {
-        self.achieved >= self.requested * REACHED
+        reached(self.requested, self.achieved)
     }
 }
 

@@ -124,7 +124,6 @@ pub fn sample(round: u32, requests: u64, costs: &Costs) -> RunSample {
         counters: counters(ops),
         ops: Some(BTreeMap::from([("UnaryCall".to_owned(), OpCounts { started: 7 + ops, ok: 7 + ops, error: 0 })])),
         cpu_ns: Some(5_000_000 + ops * costs.cpu_us * 1_000),
-        rss_bytes: Some(20 << 20),
     };
     let client = |ops: u64| ClientReading { counters: counters(ops), cpu_ns: Some(ops * 9_000) };
     RunSample {
@@ -140,22 +139,24 @@ pub fn sample(round: u32, requests: u64, costs: &Costs) -> RunSample {
             latency,
             response: None,
             scheduled: None,
+            last_start: Some(Duration::from_millis(999)),
             errors: Vec::new(),
+            payload_bytes: requests * 128,
             sent_bytes: requests * 170,
             received_bytes: requests * 165,
         },
         elapsed: Duration::from_millis(1_100),
         server: Some(Interval { before: server(0), after: server(requests) }),
         client: Interval { before: client(0), after: client(requests) },
-        server_process: Some(process(requests, 20 << 20)),
-        client_process: Some(process(requests * 2, 40 << 20)),
+        server_process: Some(process(requests, costs.cpu_us, 20 << 20)),
+        client_process: Some(process(requests * 2, 10, 40 << 20)),
     }
 }
 
-/// A context switch in 4 requests, a page fault in 8, 10 µs each, and 4 MiB more at the peak than on average.
-fn process(requests: u64, avg_bytes: u64) -> ProcessUse {
+/// A context switch in 4 requests, a page fault in 8, and 4 MiB more at the peak than on average.
+fn process(requests: u64, cpu_us: u64, avg_bytes: u64) -> ProcessUse {
     ProcessUse {
-        cpu_ns: Some(requests * 10_000),
+        cpu_ns: Some(requests * cpu_us * 1_000),
         page_faults: Some(PageFaults { minor: requests / 8, major: 0 }),
         context_switches: Some(ContextSwitches { voluntary: requests / 8, involuntary: requests / 8 }),
         memory: Some(MemoryUse { avg_bytes, peak_bytes: avg_bytes + (4 << 20) }),
@@ -171,6 +172,10 @@ pub fn at_a_rate(requests: u64, end: End) -> RunResult {
     let samples = [1, 2].map(|round| {
         let mut sample = sample(round, requests, &costs);
         sample.load.scheduled = Some(if end == End::Requests(requests) { requests } else { 10_000 });
+        sample.load.payload_bytes = requests * 320;
+        if end == End::Requests(requests) {
+            sample.load.last_start = Some(Duration::from_secs_f64((requests - 1) as f64 / 10_000.0));
+        }
         let mut response = Latency::default();
         (1..=requests).for_each(|i| response.record(3_000_000 + i * 1_000));
         sample.load.response = Some(response);

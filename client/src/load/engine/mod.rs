@@ -20,7 +20,7 @@ use tokio::{
 pub(super) use self::alarm::{Alarm, KernelAlarm};
 use self::{pace::Pace, patience::Patience};
 use super::{
-    CallError, Live, LoadSample, Window,
+    CallError, LoadSample, Window,
     tally::{Ledger, Tally},
 };
 
@@ -31,7 +31,7 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// The slow edge: what one task sends its calls over.
 pub(super) trait Transport: Send + 'static {
     /// Sends one call and reads its whole reply, compared byte for byte where `verify` says so. Dropping the future gives
-    /// the call up and leaves the transport usable.
+    /// the call up and leaves the transport usable, or its connection lost.
     fn call(&mut self, verify: bool) -> impl Future<Output = Result<(), CallError>> + Send;
 
     /// What is left of the comparison of a reply that came: what takes so long that it must not be part of the call's time.
@@ -45,18 +45,17 @@ pub(super) trait Transport: Send + 'static {
     }
 }
 
-/// Runs one window with a task for each transport. Returns once every call was answered, failed, or given up after
+/// Runs one window with a task for each transport, recorded in a ledger of its own. Returns once every call was answered, failed, or given up after
 /// [`DRAIN_TIMEOUT`], or the request timeout where that is more.
 pub(super) async fn run<T: Transport>(
     transports: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>,
     window: &Window,
     request_timeout: Duration,
     alarm: &Arc<impl Alarm>,
-    live: &Live,
+    ledger: Arc<Ledger>,
     enough: impl Future<Output = ()>,
 ) -> LoadSample {
     let transports = transports.into_iter();
-    let ledger = Ledger::new(live.clone(), window.rate.is_some());
     let begun = Instant::now();
     let pace = Arc::new(Pace::new(window, transports.len(), begun));
     let mut pacer = JoinSet::new();
@@ -81,7 +80,7 @@ pub(super) async fn run<T: Transport>(
     if timeout(DRAIN_TIMEOUT.max(request_timeout), finished(&mut tasks)).await.is_err() {
         tasks.shutdown().await;
     }
-    ledger.sample(window, pace.scheduled())
+    ledger.sample(begun, window, pace.scheduled())
 }
 
 /// One task: call after call until the window closes or the connection is gone, so that a dead peer costs each task one
@@ -91,8 +90,8 @@ async fn send_calls<T: Transport>(mut transport: T, mut tally: Tally, pace: Arc<
     while !tally.window_is_closed()
         && let Some(turn) = pace.next().await
     {
-        let verify = tally.start();
         let begun = Instant::now();
+        let verify = tally.start(begun);
         let result = patience.limit(begun, transport.call(verify)).await;
         let ended = Instant::now();
         let result = result.and_then(|()| transport.check());
@@ -106,7 +105,8 @@ async fn send_calls<T: Transport>(mut transport: T, mut tally: Tally, pace: Arc<
         }
         pace.think().await;
     }
-    transport.close().await;
+    // A server that never ends a stream holds up no longer than this, whatever a call may take.
+    let _ = timeout(DRAIN_TIMEOUT, transport.close()).await;
 }
 
 /// Waits for every task. A task only panics by a defect of ours, which must not pass as a figure.

@@ -9,7 +9,7 @@ use std::{
 use tokio::time::sleep;
 
 use super::*;
-use crate::load::End;
+use crate::load::{End, Live};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -69,7 +69,8 @@ async fn run_late(
     enough: impl Future<Output = ()>,
 ) -> (LoadSample, Duration) {
     let (begun, live) = (Instant::now(), Live::default());
-    let sample = run(fakes, &window, request_timeout, &Arc::new(VirtualAlarm { late }), &live, enough).await;
+    let ledger = Ledger::new(live.clone(), window.rate.is_some());
+    let sample = run(fakes, &window, request_timeout, &Arc::new(VirtualAlarm { late }), ledger, enough).await;
     assert_eq!(sample.started, sample.ok + sample.error + sample.unfinished);
     assert_eq!((sample.latency.count(), live.ok()), (sample.ok, sample.ok));
     assert_eq!(sample.response.is_some(), window.rate.is_some());
@@ -209,6 +210,7 @@ async fn a_count_at_a_rate_ends_with_its_last_reply() {
     let (sample, took) = run_window(vec![Fake(vec![Reply::Ok(3)]); 10], window, HOUR).await;
     assert_eq!((sample.started, sample.ok_in_window, sample.scheduled), (50, 50, Some(50)));
     assert_eq!((sample.window, took), (ms(52), ms(52)));
+    assert_eq!(sample.last_start, Some(ms(49)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -289,8 +291,9 @@ async fn what_is_held_between_calls_is_let_go_after_the_window_for_as_long_as_it
     for (closing, expected) in [(Some(5), ms(105)), (None, ms(100) + DRAIN_TIMEOUT)] {
         for window in [Window::lasting(ms(100)), requests(10)] {
             let begun = Instant::now();
-            let (alarm, live) = (Arc::new(VirtualAlarm { late: Duration::ZERO }), Live::default());
-            let sample = run([SlowToClose(closing)], &window, ms(1_000), &alarm, &live, pending()).await;
+            let alarm = Arc::new(VirtualAlarm { late: Duration::ZERO });
+            let ledger = Ledger::new(Live::default(), false);
+            let sample = run([SlowToClose(closing)], &window, HOUR, &alarm, ledger, pending()).await;
             assert_eq!((sample.started, sample.unfinished, sample.window), (10, 0, ms(100)));
             assert_eq!((sample.ok, sample.error), (0, 10), "a check that fails is an error");
             assert_eq!(begun.elapsed(), expected);

@@ -55,7 +55,7 @@ impl Connection {
 
     /// The side of the `task`th task.
     pub(super) fn transport(&self, template: &Arc<Template>, task: usize) -> Http2Transport {
-        Http2Transport::new(self.handle.clone(), template.clone(), task)
+        Http2Transport::new(self.handle.clone(), template.clone(), task, self.meter.clone())
     }
 }
 

@@ -14,6 +14,7 @@ use crate::load::{
     CallError, MessagesPerStream,
     engine::Transport,
     message::{Picker, Reply},
+    meter::Meter,
 };
 
 /// A task's side of a connection, and the stream it holds open between calls, if streams are long.
@@ -101,8 +102,8 @@ impl Transport for Http2Transport {
 
 impl Http2Transport {
     /// The `task`th task's.
-    pub(super) fn new(handle: SendRequest<Bytes>, template: Arc<Template>, task: usize) -> Self {
-        let picker = Picker::new(template.payload, task);
+    pub(super) fn new(handle: SendRequest<Bytes>, template: Arc<Template>, task: usize, meter: Arc<Meter>) -> Self {
+        let picker = Picker::new(template.payload, task, meter);
         Self { handle, template, picker, share: 0, reply: Reply::default(), stream: None }
     }
 

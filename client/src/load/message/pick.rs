@@ -1,23 +1,37 @@
 //! Which size each message of a mix has.
 
+use std::sync::Arc;
+
 use super::random::SplitMix64;
-use crate::scenario::{Payload, Share};
+use crate::{
+    load::meter::Meter,
+    scenario::{Payload, Share},
+};
 
 /// Picks a share for each call of a task: the same ones in every run, others in every task.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(in crate::load) struct Picker {
     payload: Payload,
     random: SplitMix64,
+    /// Bytes of payload picked, which the meter is told of in the end.
+    picked: u64,
+    meter: Arc<Meter>,
 }
 
 impl Picker {
-    /// Of the `task`th task.
-    pub(in crate::load) fn new(payload: Payload, task: usize) -> Self {
-        Self { payload, random: SplitMix64::new(task as u64) }
+    /// Of the `task`th task, over the connection with this meter.
+    pub(in crate::load) fn new(payload: Payload, task: usize, meter: Arc<Meter>) -> Self {
+        Self { payload, random: SplitMix64::new(task as u64), picked: 0, meter }
     }
 
     /// The next call's share, as a place in [`Payload::shares`].
     pub(in crate::load) fn next(&mut self) -> usize {
+        let share = self.pick();
+        self.picked += self.payload.shares().get(share).map_or(0, |share| share.size);
+        share
+    }
+
+    fn pick(&mut self) -> usize {
         if !self.payload.is_mix() {
             return 0;
         }
@@ -32,15 +46,25 @@ impl Picker {
     }
 }
 
+impl Drop for Picker {
+    fn drop(&mut self) {
+        self.meter.add_payload(self.picked);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn counts(payload: &str, task: usize, calls: usize) -> Vec<usize> {
         let payload: Payload = payload.parse().unwrap();
-        let mut picker = Picker::new(payload, task);
+        let meter = Arc::<Meter>::default();
+        let mut picker = Picker::new(payload, task, meter.clone());
         let mut counts = vec![0; payload.shares().len()];
         (0..calls).for_each(|_| counts[picker.next()] += 1);
+        drop(picker);
+        let bytes = payload.shares().iter().zip(&counts).map(|(share, &count)| share.size * count as u64).sum::<u64>();
+        assert_eq!(meter.payload(), bytes);
         counts
     }
 

@@ -4,7 +4,7 @@ use super::{
     AllocCounters, BytesBasis, Figures, Files, Interval, LatencySummary, LoadKind, LoadShape, PerOp, ProcessUse, Round,
     RunMeta, RunResult, RunSample, SCHEMA_VERSION, ServerReading, SiteTable, SlowCalls, SyscallCounts, warnings,
 };
-use crate::{load::Latency, stats};
+use crate::{load::Latency, scenario::Payload, stats};
 
 const NS_PER_US: f64 = 1e3;
 const NS_PER_S: f64 = 1e9;
@@ -30,7 +30,8 @@ impl RunResult {
     ) -> Self {
         let (basis, case) = (bytes_basis(&rounds), meta.case);
         let context = Context {
-            payload: case.scenario.payload.mean(),
+            payload: case.scenario.payload,
+            response_size: case.response_size,
             basis,
             client_cpus: meta.environment.client_cpus.as_ref().map(Vec::len),
         };
@@ -59,9 +60,12 @@ impl RunResult {
             messages_per_stream: case.stream_length(),
             load: LoadShape::from(&case),
             timestamp: meta.started.to_string(),
-            figures: Figures::combine(&per_round, stats::median)
-                .with_latency(&latency)
-                .with_response(&response.unwrap_or_default()),
+            figures: Figures {
+                client_memory_peak_mb: peak_mb(&rounds, |r| r.client_process),
+                ..Figures::combine(&per_round, stats::median)
+                    .with_latency(&latency)
+                    .with_response(&response.unwrap_or_default())
+            },
             success_rate: ratio(ok as f64 * 100.0, started as f64),
             total_requests: started,
             success_requests: ok,
@@ -71,7 +75,7 @@ impl RunResult {
             latency_above_range: latency.above_range,
             slow_calls: SlowCalls { service: latency.over, response: response.map(|response| response.over) },
             bytes_per_op_basis: basis,
-            memory_peak_mb: rounds.iter().filter_map(|r| Some(r.server_process?.memory?.peak_bytes)).max().map(mib),
+            memory_peak_mb: peak_mb(&rounds, |r| r.server_process),
             roofline_ratio: None,
             spread: Figures::combine(&per_round, spread),
             rounds,
@@ -110,7 +114,8 @@ impl RunResult {
 
 /// What a round's figures depend on beside the round.
 pub(super) struct Context {
-    payload: u64,
+    payload: Payload,
+    response_size: Option<u64>,
     basis: Option<BytesBasis>,
     client_cpus: Option<usize>,
 }
@@ -123,7 +128,8 @@ impl Round {
         let server = self.server.as_ref().and_then(Interval::<ServerReading>::counters).unwrap_or_default();
         let client = self.client.counters().unwrap_or_default();
         let [server_used, client_used] = [self.server_process, self.client_process].map(Option::unwrap_or_default);
-        let server_cpu = self.server.as_ref().and_then(Interval::<ServerReading>::cpu_ns).or(server_used.cpu_ns);
+        // The server's own reading holds the work of answering it. Both count ns.
+        let server_cpu = server_used.cpu_ns.or_else(|| self.server.as_ref()?.cpu_ns());
         let client_cpu = self.client.cpu_ns();
         let requested_bytes_per_op = per_op(server.requested_bytes);
         let switches = |used: &ProcessUse| per_op(used.context_switches.map(|switches| switches.total()));
@@ -139,7 +145,9 @@ impl Round {
             requested_bytes_per_op,
             allocs_per_op: per_op(server.calls()),
             frees_per_op: per_op(server.frees),
-            copies_per_op: requested_bytes_per_op.and_then(|bytes| ratio(bytes, context.payload as f64)),
+            copies_per_op: requested_bytes_per_op
+                .zip(self.payload(context))
+                .and_then(|(bytes, payload)| ratio(bytes, payload)),
             server_cpu_us_per_op: per_op(server_cpu).map(|ns| ns / NS_PER_US),
             client_cpu_us_per_op: per_op(client_cpu).map(|ns| ns / NS_PER_US),
             client_bytes_per_op: per_op(client.requested_bytes),
@@ -161,6 +169,16 @@ impl Round {
         .with_response(&self.response.unwrap_or_default())
     }
 
+    /// Bytes of payload in a request, or in a reply where that is larger; of a mix the mean.
+    fn payload(&self, context: &Context) -> Option<f64> {
+        let request = if context.payload.is_mix() {
+            ratio(self.payload_bytes as f64, self.started as f64)?
+        } else {
+            context.payload.mean() as f64
+        };
+        Some(request.max(context.response_size.unwrap_or(0) as f64))
+    }
+
     /// Calls of the schedule that never started. `None` without a rate.
     fn missed(&self) -> Option<u64> {
         Some(self.scheduled?.saturating_sub(self.started))
@@ -175,6 +193,11 @@ impl Round {
         };
         (ok > 0).then_some(ok + error)
     }
+}
+
+/// The most memory in any round.
+fn peak_mb(rounds: &[Round], of: fn(&Round) -> Option<ProcessUse>) -> Option<f64> {
+    rounds.iter().filter_map(|round| Some(of(round)?.memory?.peak_bytes)).max().map(mib)
 }
 
 /// `None` when there is nothing to merge.

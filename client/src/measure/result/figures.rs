@@ -59,7 +59,8 @@ pub struct Figures {
     pub allocs_per_op: Option<f64>,
     /// Calls of the serving threads that gave memory back (dealloc, realloc), per op.
     pub frees_per_op: Option<f64>,
-    /// `requested_bytes_per_op` ÷ payload: how often a large payload is copied into new memory.
+    /// `requested_bytes_per_op` ÷ payload: how often a large payload is copied into new memory. The payload is that of the request,
+    /// of a mix the mean of those sent, or that of the reply where that is larger.
     pub copies_per_op: Option<f64>,
     /// User and system time of the server process per op, µs.
     pub server_cpu_us_per_op: Option<f64>,

@@ -14,7 +14,7 @@ pub struct RunSample {
     pub round: u32,
     /// What the load generator saw.
     pub load: LoadSample,
-    /// Time from the first reading to the second. Longer than the timed window: it holds the wait for the last replies.
+    /// Time between the load generator's readings of itself. Longer than the timed window: it holds the wait for the last replies.
     pub elapsed: Duration,
     /// The server's own counters around the load. `None` when it has no debug endpoints.
     pub server: Option<Interval<ServerReading>>,
@@ -45,8 +45,6 @@ pub struct ServerReading {
     pub ops: Option<BTreeMap<String, OpCounts>>,
     /// User and system time of the process since its start, ns.
     pub cpu_ns: Option<u64>,
-    /// Resident memory, bytes.
-    pub rss_bytes: Option<u64>,
 }
 
 /// What the load generator says about itself at one moment.
@@ -95,7 +93,7 @@ pub struct Round {
     pub round: u32,
     /// Length of the timed window, ns.
     pub window_ns: u64,
-    /// Time between the two readings, ns.
+    /// Time between the load generator's readings of itself, ns.
     pub elapsed_ns: u64,
     /// Calls started: `ok + error + unfinished`.
     pub started: u64,
@@ -109,10 +107,14 @@ pub struct Round {
     pub ok_in_window: u64,
     /// Calls that were to start within the window. `None` without a rate.
     pub scheduled: Option<u64>,
+    /// When the last call was started, from the begin of the window, ns. `None` when none was.
+    pub last_start_ns: Option<u64>,
     /// Service times of the calls in `ok`: from sending to the reply.
     pub latency: LatencySummary,
     /// Response times of the calls in `ok`: from the moment a call was to start to its reply. `None` without a rate.
     pub response: Option<LatencySummary>,
+    /// Bytes of payload that the calls were to carry, not compressed.
+    pub payload_bytes: u64,
     /// Bytes written to the sockets from the first call to the last reply, framing included.
     pub sent_bytes: u64,
     /// Bytes read from them.
@@ -172,8 +174,10 @@ impl From<&RunSample> for Round {
             unfinished: load.unfinished,
             ok_in_window: load.ok_in_window,
             scheduled: load.scheduled,
+            last_start_ns: load.last_start.map(nanos),
             latency: LatencySummary::from(&load.latency),
             response: load.response.as_ref().map(LatencySummary::from),
+            payload_bytes: load.payload_bytes,
             sent_bytes: load.sent_bytes,
             received_bytes: load.received_bytes,
             errors: load.errors.clone(),

@@ -2,9 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::{
-    BytesBasis, Figures, Interval, LoadKind, PerOp, Round, RunResult, ServerReading, SiteTable, derive::ratio,
-};
+use super::{BytesBasis, Figures, Interval, LoadKind, PerOp, Round, RunResult, ServerReading, SiteTable};
 use crate::{
     load::Case,
     scenario::{Compression, Framework},
@@ -18,8 +16,6 @@ const CLIENT_SATURATED_PERCENT: f64 = 95.0;
 const IDENTITY: &str = "identity";
 /// Rounds that lie further apart than this, ± of the median, don't support a comparison of rates.
 const QPS_SPREAD_LIMIT: f64 = 0.10;
-/// A load that starts fewer calls than this share of the rate asked for has not reached it.
-const RATE_REACHED: f64 = 0.99;
 /// From here on, ms on average, calls that start later than they should are worth a word. A load generator with CPU time to
 /// spare is late by some hundredths of it.
 const LATE_START_MS: f64 = 1.0;
@@ -66,23 +62,25 @@ pub(super) fn of_sites(figures: &Figures, sites: &SiteTable, counted: Option<Per
 /// At a rate, what the load generator could not do of it.
 fn rate(result: &RunResult, warnings: &mut Vec<String>) {
     let Some(asked) = result.load.qps.filter(|_| result.load.kind == LoadKind::Rate) else { return };
-    let seconds = result.rounds.iter().map(|round| sending_ns(round, result.load.requests) as f64 / 1e9).sum();
-    if let Some(started) = ratio(result.total_requests as f64, seconds)
-        && started < asked * RATE_REACHED
-    {
-        let missed = match result.missed_requests {
-            Some(missed) if missed > 0 => format!(
-                ": {} calls of the schedule never started, because all {} in flight waited. They have no response time, so that \
-                 the response times flatter",
-                thousands(missed),
-                result.concurrency
-            ),
-            _ => String::new(),
-        };
-        let (asked, started) = (thousands(asked.round() as u64), thousands(started.round() as u64));
-        warnings.push(format!("the rate was not reached: {asked} calls/s asked for, {started} started{missed}"));
+    let missed = result.missed_requests.filter(|missed| *missed > 0).map(|missed| {
+        format!(
+            "{} calls of the schedule never started, because all {} in flight waited. They have no response time, so that the \
+             response times flatter",
+            thousands(missed),
+            result.concurrency
+        )
+    });
+    let Some(achieved) = result.achieved_rate().filter(|_| result.reached_rate() == Some(false)) else {
+        warnings.extend(missed);
+        late(result, warnings);
         return;
-    }
+    };
+    let missed = missed.map(|missed| format!(": {missed}")).unwrap_or_default();
+    let (asked, achieved) = (thousands(asked.round() as u64), thousands(achieved.round() as u64));
+    warnings.push(format!("the rate was not reached: {asked} calls/s asked for, {achieved} achieved{missed}"));
+}
+
+fn late(result: &RunResult, warnings: &mut Vec<String>) {
     let late =
         result.figures.response_avg_ms.zip(result.figures.latency_avg_ms).map(|(response, service)| response - service);
     if let Some(late) = late.filter(|late| *late > LATE_START_MS) {
@@ -92,12 +90,6 @@ fn rate(result: &RunResult, warnings: &mut Vec<String>) {
             result.concurrency
         ));
     }
-}
-
-/// How long calls were sent. A window of so many calls lasts until the last of them is answered.
-fn sending_ns(round: &Round, requests: Option<u64>) -> u64 {
-    let last_reply = requests.and(round.latency.max_ns).unwrap_or(0);
-    round.window_ns.saturating_sub(last_reply)
 }
 
 /// What was asked for of compression and is not so.
