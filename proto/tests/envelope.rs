@@ -154,11 +154,13 @@ fn a_payload_within_an_object_or_map() {
     // An object in front, and one behind that refers to it.
     let fields = b"C\x01c\x93\x01a\x07payload\x01b\x60C\x01e\x90\x61";
     for len in LENGTHS {
-        let shapes: [(&str, Vec<u8>); 6] = [
+        let shapes: [(&str, Vec<u8>); 8] = [
             ("hessian2", [&class[..], &binary(len)].concat()),
             ("hessian4", [&fields[..], &binary(len), b"Q\x91"].concat()),
             ("hessian4", [&b"H\x07payload"[..], &binary(len), b"Z"].concat()),
             ("hessian2", [&b"M\x01tN\x91\x91N\x07payload"[..], &binary(len), b"\x01xNZ"].concat()),
+            ("msgpack", raw(len)),
+            ("msgpack", [&b"\x81\xa7payload"[..], &raw(len)].concat()),
             ("msgpack", rmp_serde::to_vec_named(&serde_bytes_map(len)).unwrap()),
             ("msgpack", rmp_serde::to_vec_named(&pojo(len)).unwrap()),
         ];
@@ -177,6 +179,16 @@ fn a_payload_within_an_object_or_map() {
 
 fn pojo(len: usize) -> Pojo {
     Pojo { before: vec![None, Some(1 << 40)], payload: payload(len), after: "end".into() }
+}
+
+/// A byte array as MessagePack wrote it before it had a type for them, and as dubbo-go does.
+fn raw(len: usize) -> Vec<u8> {
+    let head = match len {
+        0..=31 => vec![0xa0 | len as u8],
+        32..=0xffff => [&[0xda], &(len as u16).to_be_bytes()[..]].concat(),
+        _ => [&[0xdb], &(len as u32).to_be_bytes()[..]].concat(),
+    };
+    [head, payload(len)].concat()
 }
 
 fn serde_bytes_map(len: usize) -> std::collections::BTreeMap<&'static str, serde_bytes::ByteBuf> {

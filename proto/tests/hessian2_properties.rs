@@ -37,7 +37,7 @@ const WHOLE_BORDERS: [i64; 14] = [
 /// Of lengths: the short forms, Java's and Go's chunks, and the longest chunk.
 const LENGTH_BORDERS: [usize; 9] = [0, 15, 31, 1023, 4096, 8189, 0x4000, 0x8000, 0xffff];
 /// One of each length in UTF-8 and UTF-16, and the last of each.
-const CHARACTERS: [char; 9] = ['a', '\0', '\u{7f}', 'é', '\u{7ff}', '中', '\u{ffff}', '😀', '\u{10ffff}'];
+const CHARACTERS: [char; 10] = ['a', '\0', '\u{7f}', 'é', '\u{7ff}', '中', '\u{ffff}', '\u{10000}', '😀', '\u{10ffff}'];
 
 fn whole(value: &Value) -> Bytes {
     encode(value).unwrap()
@@ -85,6 +85,16 @@ fn doubles_keep_their_bits() {
             assert_eq!(decoded.to_bits(), double.to_bits(), "{double}");
         }
     }
+}
+
+#[test]
+fn thousandths_are_written_where_all_readers_agree() {
+    assert_eq!(whole(&Value::Double(12.25)), &b"_\0\0\x2f\xda"[..]);
+    // To Java 1001 thousandths are the first of these, to Go the second: neither is written so, and they are read as Java does.
+    for double in [1001.0 * 0.001, 1001.0 / 1000.0] {
+        assert_eq!(whole(&Value::Double(double)).len(), 9);
+    }
+    assert_eq!(decode(&[Bytes::from_static(b"_\0\0\x03\xe9")]).unwrap(), Value::Double(1001.0 * 0.001));
 }
 
 #[test]
