@@ -2,9 +2,10 @@
 
 use std::{
     fs,
+    io::{BufRead, BufReader},
     net::TcpListener,
     path::Path,
-    process::{Command, Output},
+    process::{Command, Output, Stdio},
     thread,
 };
 
@@ -139,6 +140,31 @@ fn a_cell_that_fails_does_not_end_the_suite_and_is_tried_again() {
         (result(&dir, "grpc_128_protobuf_none_1_unary"), result(&dir, "triple_128_protobuf_none_1_unary"));
     assert!(failed.failure.is_some() && failed.rounds.is_empty());
     assert_eq!((measured.failure, measured.rounds.len()), (None, 1));
+}
+
+#[test]
+fn an_interrupted_suite_keeps_what_had_finished_and_says_how_it_goes_on() {
+    let dir = TempDir::new().expect("a folder");
+    let config = CONFIG.replace("[triple, grpc]", "triple")
+        + "roofline: false\ncells: [{match: {concurrency: 2}, test_duration: 1h}]\n";
+    fs::write(dir.path().join("t.yaml"), config).expect("a config");
+    let mut suite = Command::new(env!("CARGO_BIN_EXE_analyze"))
+        .args(["suite", "--config", "t.yaml", "--label", "t"])
+        .current_dir(&dir)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program runs");
+    let mut lines = BufReader::new(suite.stderr.take().expect("stderr")).lines().map_while(Result::ok);
+    // From here on the second cell is prepared, or measured for an hour.
+    assert!(lines.any(|line| line.starts_with("[1/2] 128B-1 triple msgpack round 1/1")));
+    let pid = libc::pid_t::try_from(suite.id()).expect("a process id");
+    // SAFETY: sends a signal to the child, which has not been waited for, so the id is still its own.
+    assert_eq!(unsafe { libc::kill(pid, libc::SIGINT) }, 0);
+    let next = "interrupted: what had finished is saved; go on with: ";
+    assert!(lines.any(|line| line.starts_with(next) && line.ends_with(" suite --config t.yaml --label t --resume")));
+    assert_eq!(suite.wait().expect("its end").code(), Some(130));
+    assert_eq!(result(&dir, CELLS[2]).rounds.len(), 1);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Carries out a plan, whichever command made it: sets up this process, measures group after group, saves, prints.
 
-use std::{future::Future, process::ExitCode};
+use std::{collections::HashMap, future::Future, process::ExitCode};
 
 use analyze::{
     load::{Driver, LoadError},
@@ -61,7 +61,7 @@ pub(super) struct Reports<'a> {
 impl Session<'_> {
     /// Measures, prints and saves. A cell that fails is reported and the others go on.
     pub(super) fn carry_out(&self, reports: Reports<'_>) -> anyhow::Result<ExitCode> {
-        let done: Vec<String> = self.earlier.iter().map(RunResult::file_stem).collect();
+        let done = self.earlier.iter().map(RunResult::file_stem).collect();
         let left = self.plan.without(&done);
         left.notes.iter().for_each(|note| terminal::say(&format!("note: {note}")));
         open_files::make_room(left.connections())?;
@@ -80,19 +80,15 @@ impl Session<'_> {
             measure_all(bench, &mut results, self.goes_on_with.as_deref()).await
         });
         if !results.is_empty() {
-            results.sort_by_cached_key(|result| self.place(result));
+            let stems = self.plan.subjects().map(|subject| subject.file_stem(&self.plan.label));
+            let places: HashMap<String, usize> = stems.zip(0..).collect();
+            results.sort_by_cached_key(|result| places.get(&result.file_stem()).copied());
             print(&results, self.plan.format, reports)?;
             if let Err(error) = self.store.link_latest() {
                 terminal::say(&format!("warning: latest still leads to an earlier run: {error}"));
             }
         }
         outcome
-    }
-
-    /// Where in the plan a result's cell is.
-    fn place(&self, result: &RunResult) -> Option<usize> {
-        let stem = result.file_stem();
-        self.plan.subjects().position(|subject| subject.file_stem(&self.plan.label) == stem)
     }
 }
 

@@ -13,7 +13,7 @@ mod suite;
 #[cfg(test)]
 mod tests;
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{collections::HashSet, net::SocketAddr, path::PathBuf, time::Duration};
 
 use analyze::{
     load::{Case, End, LoadSpec},
@@ -88,7 +88,7 @@ impl Plan {
     }
 
     /// The same without the cells that these files are of, and without groups that are empty then.
-    pub(crate) fn without(&self, stems: &[String]) -> Self {
+    pub(crate) fn without(&self, stems: &HashSet<String>) -> Self {
         let left = |subject: &&Subject| !stems.contains(&subject.file_stem(&self.label));
         let group = |group: &Group| Group { subjects: group.subjects.iter().filter(left).cloned().collect() };
         let groups = self.groups.iter().map(group).filter(|group| !group.subjects.is_empty()).collect();
