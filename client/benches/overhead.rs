@@ -26,8 +26,8 @@ use std::{
 use analyze::{
     load::{Case, Driver, Live, LoadSpec, Window},
     measure::{
-        DebugClient, ServerProcess, ServerStart, Target, bind_to, bound_cpus, measure_round, result::RunSample,
-        split_cpus,
+        DebugClient, ServerProcess, ServerStart, Target, bind_to, bound_cpus, cpu_list, measure_round,
+        result::RunSample, split_cpus,
     },
     scenario::{Framework, Scenario},
     stats,
@@ -199,7 +199,7 @@ fn bench(rounds: u64, seconds: u64) -> Result<(), Box<dyn Error>> {
     {
         let scenario: Scenario = scenario.parse()?;
         println!("{framework} {scenario}");
-        let cpus = split.server_list();
+        let cpus = cpu_list(&split.server);
         let ratios =
             runtime.block_on(measure(framework, scenario, &cpus, &dir, rounds, Duration::from_secs(seconds)))?;
         for (variant, ratios) in ratios {

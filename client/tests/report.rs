@@ -32,6 +32,19 @@ fn a_whole_report_at_80_columns() {
 }
 
 #[test]
+fn of_compressed_messages_the_wire_is_shown_too() {
+    let mut results = full();
+    for (result, encoding) in results.iter_mut().zip(["gzip", "identity"]) {
+        result.compression = "default".to_owned();
+        let wire = result.wire.as_mut().unwrap();
+        (wire.request_encoding, wire.response_encoding) = ("gzip".to_owned(), encoding.to_owned());
+    }
+    let wide = report::table(&results, Style { width: 160, ..Style::default() });
+    let narrow = report::table(&results, Style { width: 80, ..Style::default() });
+    assert_golden("wire.txt", &format!("{wide}\n{narrow}"));
+}
+
+#[test]
 fn what_was_not_measured_is_said() {
     let results = [requested_only(), zero_success(), attached_without_counters(), no_rounds()];
     let text = report::text(&results, Path::new(DATA_DIR), Style::default());

@@ -145,8 +145,11 @@ fn a_cell_that_fails_does_not_end_the_suite_and_is_tried_again() {
 #[test]
 fn an_interrupted_suite_keeps_what_had_finished_and_says_how_it_goes_on() {
     let dir = TempDir::new().expect("a folder");
-    let config = CONFIG.replace("[triple, grpc]", "triple")
-        + "roofline: false\ncells: [{match: {concurrency: 2}, test_duration: 1h}]\n";
+    let config = CONFIG
+        .replace("[triple, grpc]", "triple")
+        .replace("load: {requests: 50}", "roofline: false")
+        .replace("warmup_duration: 0s", "warmup_duration: 0s, test_duration: 100ms")
+        + "cells: [{match: {concurrency: 2}, test_duration: 1h}]\n";
     fs::write(dir.path().join("t.yaml"), config).expect("a config");
     let mut suite = Command::new(env!("CARGO_BIN_EXE_analyze"))
         .args(["suite", "--config", "t.yaml", "--label", "t"])

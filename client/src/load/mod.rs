@@ -57,4 +57,5 @@ pub use sample::{ErrorCount, LoadSample};
 pub use spec::{LoadSpec, MAX_RATE};
 pub use tally::Live;
 pub use window::{End, Window};
+pub(crate) use wire::IDENTITY;
 pub use wire::{PeerSettings, Wire};

@@ -20,7 +20,7 @@ use tokio::{
 };
 
 use super::{
-    CallError, LoadSpec, Wire,
+    CallError, IDENTITY, LoadSpec, Wire,
     engine::Transport,
     message::{EchoCheck, Payloads, Picker},
     meter::{Meter, Metered},
@@ -282,8 +282,8 @@ pub(super) async fn preflight(
         http_version: "TCP".to_owned(),
         content_type: None,
         response_content_type: None,
-        request_encoding: "identity".to_owned(),
-        response_encoding: "identity".to_owned(),
+        request_encoding: IDENTITY.to_owned(),
+        response_encoding: IDENTITY.to_owned(),
         connections: connections.len(),
         client_settings: None,
         server_settings: None,

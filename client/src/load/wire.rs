@@ -33,6 +33,13 @@ pub struct Wire {
     pub response_bytes: u64,
 }
 
+impl Wire {
+    /// Whether messages are compressed in either direction.
+    pub fn is_compressed(&self) -> bool {
+        self.request_encoding != IDENTITY || self.response_encoding != IDENTITY
+    }
+}
+
 /// One side's HTTP/2 SETTINGS, with the defaults of RFC 9113 (6.5.2) for what it did not say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PeerSettings {
@@ -52,6 +59,8 @@ impl Default for PeerSettings {
     }
 }
 
+/// The encoding of what isn't compressed.
+pub(crate) const IDENTITY: &str = "identity";
 const FRAME_HEADER: usize = 9;
 /// A server that announces more than this many bytes of settings gets no more of them read.
 const SNIFF_LIMIT: usize = 4096;

@@ -1,6 +1,6 @@
 //! Which CPUs the server gets and which the load generator.
 
-use std::{fmt::Write, fs, io, mem};
+use std::{fs, io, mem};
 
 /// Disjoint CPUs for both sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,15 +38,27 @@ fn core(cpu: u32) -> u32 {
     siblings.ok().and_then(|list| list.trim_end().split([',', '-']).next()?.parse().ok()).unwrap_or(cpu)
 }
 
-impl CpuSplit {
-    /// The server's CPUs as `--cpus` takes them.
-    pub fn server_list(&self) -> String {
-        self.server.iter().enumerate().fold(String::new(), |mut list, (index, cpu)| {
-            // Writing to a String can't fail.
-            let _ = write!(list, "{}{cpu}", if index == 0 { "" } else { "," });
-            list
-        })
+/// CPUs, ascending, as `--cpus` takes them: `0,2-3`.
+pub fn cpu_list(cpus: &[u32]) -> String {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for &cpu in cpus {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == cpu => *last = cpu,
+            _ => runs.push((cpu, cpu)),
+        }
     }
+    let run = |&(first, last): &(u32, u32)| if first == last { first.to_string() } else { format!("{first}-{last}") };
+    runs.iter().map(run).collect::<Vec<_>>().join(",")
+}
+
+/// A warning where both sides may run on the same CPUs.
+pub fn shared_cpus(server: &[u32], client: &[u32]) -> Option<String> {
+    let shared: Vec<u32> = server.iter().copied().filter(|cpu| client.contains(cpu)).collect();
+    let cpus = if shared.len() == 1 { "CPU" } else { "CPUs" };
+    (!shared.is_empty()).then(|| {
+        let shared = cpu_list(&shared);
+        format!("server and load generator share {cpus} {shared}: each is measured with the other in its way")
+    })
 }
 
 /// The CPUs the calling thread may run on.
@@ -102,8 +114,7 @@ mod tests {
         assert_eq!(split_by_core(&[0], alone), None);
         assert_eq!(split_by_core(&[0, 1], alone), Some(CpuSplit { server: vec![0], client: vec![1] }));
         let split = split_by_core(&[2, 3, 6, 7, 9], alone).expect("enough");
-        assert_eq!(split.server_list(), "2,3,6");
-        assert_eq!(split.client, [7, 9]);
+        assert_eq!((split.server, split.client), (vec![2, 3, 6], vec![7, 9]));
     }
 
     #[test]
@@ -116,6 +127,20 @@ mod tests {
         assert_eq!(sides(&[0, 1, 2, 3, 4, 5], |cpu| cpu / 2), (vec![0, 1, 2, 3], vec![4, 5]), "cut after the half");
         assert_eq!(sides(&[0, 2, 3], |cpu| cpu / 2), (vec![0], vec![2, 3]), "cut before the half");
         assert_eq!(sides(&[0, 1], |_| 0), (vec![0], vec![1]), "the only core is shared");
+    }
+
+    #[test]
+    fn lists_have_ranges() {
+        assert_eq!((cpu_list(&[0, 2, 3, 4, 7]), cpu_list(&[])), ("0,2-4,7".to_owned(), String::new()));
+    }
+
+    #[test]
+    fn shared_cpus_are_a_warning() {
+        assert_eq!(shared_cpus(&[0], &[1]), None);
+        let one = shared_cpus(&[0, 1], &[1, 2]).expect("a warning");
+        assert!(one.starts_with("server and load generator share CPU 1:"), "{one}");
+        let all = shared_cpus(&[0, 1], &[0, 1]).expect("a warning");
+        assert!(all.starts_with("server and load generator share CPUs 0-1:"), "{all}");
     }
 
     #[test]

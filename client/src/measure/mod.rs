@@ -12,7 +12,7 @@ mod server;
 mod syscalls;
 
 pub use self::{
-    cpus::{CpuSplit, bind_to, bound_cpus, cpus_of, split_cpus},
+    cpus::{CpuSplit, bind_to, bound_cpus, cpu_list, cpus_of, shared_cpus, split_cpus},
     debug::{DebugClient, DebugError},
     environment::{Build, describe_machine},
     own::own_reading,

@@ -1,8 +1,10 @@
 //! The columns that tables for people have: heads, cells and footnotes, in one place for all forms.
 
 use crate::{
+    load::Wire,
     measure::result::{BytesBasis, RunResult},
     profile::{three_digits, two_decimals},
+    scenario::Compression,
     units::thousands,
 };
 
@@ -37,7 +39,7 @@ pub(super) const SERVICE_P99: Column =
     Column { head: ["service", "p99 ms"], cell: |r| cell(r.figures.latency_p99_ms, three_digits) };
 
 /// How fast, in a closed loop.
-pub(super) const SPEED: &[Column] = &[
+const SPEED: &[Column] = &[
     QPS,
     QPS_SPREAD,
     Column { head: ["p50", "ms"], cell: |r| cell(r.figures.latency_p50_ms, three_digits) },
@@ -48,16 +50,29 @@ pub(super) const SPEED: &[Column] = &[
 ];
 
 /// How fast, at a rate.
-pub(super) const SPEED_AT_RATE: &[Column] =
+const SPEED_AT_RATE: &[Column] =
     &[REQUESTED_RATE, ACHIEVED, QPS_SPREAD, RESPONSE_P50, RESPONSE_P99, RESPONSE_P999, SERVICE_P99, CPU];
 
 /// What it allocates.
-pub(super) const MEMORY: &[Column] = &[
+const MEMORY: &[Column] = &[
     BYTES,
     Column { head: ["requested", "B/op"], cell: |r| cell(r.figures.requested_bytes_per_op, whole) },
     ALLOCS,
     Column { head: ["allocs", "±"], cell: |r| cell(r.spread.allocs_per_op, percent) },
     Column { head: ["copies", "/op"], cell: |r| cell(r.figures.copies_per_op, two_decimals) },
+];
+
+/// What goes over its sockets.
+const WIRE: &[Column] = &[
+    Column { head: ["sent", "wire B/op"], cell: |r| cell(r.figures.sent_bytes_per_op, whole) },
+    Column { head: ["received", "wire B/op"], cell: |r| cell(r.figures.received_bytes_per_op, whole) },
+    Column {
+        head: ["encoding", "sent/received"],
+        cell: |r| {
+            let encodings = |wire: &Wire| format!("{}/{}", wire.request_encoding, wire.response_encoding);
+            r.wire.as_ref().map_or_else(|| UNKNOWN.to_owned(), encodings)
+        },
+    },
 ];
 
 /// What a matrix says of each framework in each cell.
@@ -72,9 +87,17 @@ pub(super) const SUMMARY: &[Column] = &[
     ALLOCS,
 ];
 
-/// The columns of speed that fit these results.
-pub(super) fn speed(results: &[&RunResult]) -> &'static [Column] {
-    if results.iter().any(|result| result.load.qps.is_some()) { SPEED_AT_RATE } else { SPEED }
+/// The columns that fit these results, in groups that stay together: speed, memory, and the wire where something was to be
+/// compressed.
+pub(super) fn groups(results: &[&RunResult]) -> Vec<&'static [Column]> {
+    let speed = if results.iter().any(|result| result.load.qps.is_some()) { SPEED_AT_RATE } else { SPEED };
+    let wire = results.iter().any(|result| is_compressed(result)).then_some(WIRE);
+    [speed, MEMORY].into_iter().chain(wire).collect()
+}
+
+/// Whether messages were compressed in a direction, or should have been.
+fn is_compressed(result: &RunResult) -> bool {
+    result.compression != Compression::None.to_string() || result.wire.as_ref().is_some_and(Wire::is_compressed)
 }
 
 /// What stands for a figure that isn't known.
@@ -97,8 +120,13 @@ pub(super) fn footnotes(results: &[&RunResult]) -> Vec<String> {
     if any(|r| r.roofline_ratio.is_some()) {
         notes.push("of roofline: QPS ÷ QPS of a bare TCP echo (raw) in the same run.".to_owned());
     }
+    if any(is_compressed) {
+        notes.push(
+            "wire B/op: what the load generator's sockets sent and received, frames and headers included.".to_owned(),
+        );
+    }
     notes.extend(requested_note(results));
-    if results.iter().any(|r| speed(results).iter().chain(MEMORY).any(|column| (column.cell)(r) == UNKNOWN)) {
+    if results.iter().any(|r| groups(results).into_iter().flatten().any(|column| (column.cell)(r) == UNKNOWN)) {
         notes.push(format!("{UNKNOWN} not measured."));
     }
     notes

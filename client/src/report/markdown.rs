@@ -2,7 +2,7 @@
 
 use super::{
     by_scenario,
-    columns::{Column, MEMORY, footnotes, speed, whole},
+    columns::{Column, footnotes, groups, whole},
     heading,
     sites::place,
 };
@@ -17,7 +17,7 @@ pub fn markdown(results: &[RunResult]) -> String {
 }
 
 fn scenario(results: &[&RunResult]) -> String {
-    let columns: Vec<&Column> = speed(results).iter().chain(MEMORY).collect();
+    let columns: Vec<&Column> = groups(results).into_iter().flatten().collect();
     let heads = columns.iter().map(|column| column.head.join(" ").trim().to_owned());
     let mut text = format!("### {}\n\n", heading(results));
     text += &row(std::iter::once("framework".to_owned()).chain(heads));

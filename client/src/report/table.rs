@@ -4,29 +4,31 @@ use comfy_table::{CellAlignment, ContentArrangement, Table};
 
 use super::{
     Style, by_scenario,
-    columns::{Column, MEMORY, footnotes, speed},
+    columns::{Column, footnotes, groups},
     heading,
 };
 use crate::measure::result::RunResult;
 
-/// A table for each scenario, a row for each framework. Where the columns don't fit in the width they are folded: speed first, then
-/// memory, so that no figure is lost or broken.
+/// A table for each scenario, a row for each framework. Where the columns don't fit in the width they are folded, group
+/// under group, so that no figure is lost or broken.
 pub fn table(results: &[RunResult], style: Style) -> String {
     by_scenario(results)
         .iter()
         .map(|group| {
-            let speed = speed(group);
-            let whole = grid(group, &[speed, MEMORY]);
-            let body = if fits(&whole, style.width) {
-                whole
-            } else {
-                format!("{}\n{}", grid(group, &[speed]), grid(group, &[MEMORY]))
-            };
+            let body = folded(group, &groups(group), style.width);
             let notes: String = footnotes(group).iter().map(|note| fold(note, style)).collect();
             format!("{}\n{body}{notes}", style.bold(&heading(group)))
         })
         .collect::<Vec<_>>()
         .join("\n")
+}
+
+/// As many groups of columns side by side as fit.
+fn folded(results: &[&RunResult], groups: &[&[Column]], width: usize) -> String {
+    let most = (1..=groups.len()).rev().find(|&n| fits(&grid(results, &groups[..n]), width)).unwrap_or(1);
+    let (here, below) = groups.split_at(most.min(groups.len()));
+    let first = grid(results, here);
+    if below.is_empty() { first } else { format!("{first}\n{}", folded(results, below, width)) }
 }
 
 fn grid(results: &[&RunResult], columns: &[&[Column]]) -> String {

@@ -139,19 +139,6 @@ pub(crate) fn cpus(text: &str) -> Result<Vec<u32>, String> {
     Ok(cpus)
 }
 
-/// The same written: `0,2-3`.
-pub(crate) fn cpu_list(cpus: &[u32]) -> String {
-    let mut runs: Vec<(u32, u32)> = Vec::new();
-    for &cpu in cpus {
-        match runs.last_mut() {
-            Some((_, last)) if *last + 1 == cpu => *last = cpu,
-            _ => runs.push((cpu, cpu)),
-        }
-    }
-    let run = |&(first, last): &(u32, u32)| if first == last { first.to_string() } else { format!("{first}-{last}") };
-    runs.iter().map(run).collect::<Vec<_>>().join(",")
-}
-
 /// `HOST:PORT`, an IPv6 address in brackets. Nothing is looked up.
 pub(crate) fn address(text: &str) -> Result<String, String> {
     let wrong = || format!("{text:?}: must be HOST:PORT, as 127.0.0.1:20000 or [::1]:20000");
@@ -234,7 +221,6 @@ mod tests {
     fn cpus_are_numbers_and_ranges() {
         assert_eq!(cpus("0"), Ok(vec![0]));
         assert_eq!(cpus("3,0-2,2"), Ok(vec![0, 1, 2, 3]));
-        assert_eq!((cpu_list(&[0, 2, 3, 4, 7]), cpu_list(&[])), ("0,2-4,7".to_owned(), String::new()));
         for text in ["", ",", "1-", "3-1", "1024", "0-99999999999", "a", "0, 1", "-1"] {
             assert!(cpus(text).expect_err(text).ends_with("as 0,2-3"), "{text}");
         }

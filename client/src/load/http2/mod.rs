@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 pub(super) use self::template::Template;
 use self::{template::GRPC_ENCODING, transport::Http2Transport};
 use super::{
-    CallError, LoadSpec, PeerSettings, Wire,
+    CallError, IDENTITY, LoadSpec, PeerSettings, Wire,
     meter::{Meter, Metered},
     preflight::{FailedCall, Preflight},
 };
@@ -121,5 +121,3 @@ pub(super) async fn preflight(
         response_bytes: first.meter.read() - read,
     })
 }
-
-const IDENTITY: &str = "identity";

@@ -13,13 +13,13 @@ pub struct Environment {
     pub dirty: Option<bool>,
     /// `rustc --version` of the build.
     pub rustc: Option<String>,
-    /// Kernel name and release.
+    /// Kernel name and release of the load generator's machine.
     pub kernel: Option<String>,
-    /// CPU model, as the kernel names it.
+    /// CPU model of that machine, as the kernel names it.
     pub cpu_model: Option<String>,
-    /// Logical CPUs online.
+    /// Logical CPUs of that machine that are online.
     pub cpus: Option<u32>,
-    /// Physical cores.
+    /// Physical cores of that machine.
     pub cores: Option<u32>,
     /// The CPUs the server may run on. `None` when it is not known.
     pub server_cpus: Option<Vec<u32>>,

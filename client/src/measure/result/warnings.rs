@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 
 use super::{BytesBasis, Figures, Interval, LoadKind, PerOp, Round, RunResult, ServerReading, SiteTable};
 use crate::{
-    load::Case,
+    load::{Case, IDENTITY},
+    measure::shared_cpus,
     scenario::{Compression, Framework},
     units::thousands,
 };
@@ -12,8 +13,6 @@ use crate::{
 /// From here on, percent of its CPUs, the load generator may be what limits the rate. Threads that are ready can't all run in
 /// the gaps that are left.
 const CLIENT_SATURATED_PERCENT: f64 = 95.0;
-/// The encoding that is none.
-const IDENTITY: &str = "identity";
 /// Rounds that lie further apart than this, ± of the median, don't support a comparison of rates.
 const QPS_SPREAD_LIMIT: f64 = 0.10;
 /// From here on, ms on average, calls that start later than they should are worth a word. A load generator with CPU time to
@@ -179,19 +178,14 @@ fn cpus(result: &RunResult, warnings: &mut Vec<String>) {
     let environment = &result.environment;
     match (&environment.server_cpus, &environment.client_cpus) {
         _ if result.framework == Framework::Raw.name() => {}
-        (Some(server), Some(client)) => {
-            let shared: Vec<String> = server.iter().filter(|cpu| client.contains(cpu)).map(u32::to_string).collect();
-            if !shared.is_empty() {
-                let shared = shared.join(", ");
-                warnings.push(format!(
-                    "server and load generator share CPU {shared}: each is measured with the other in its way"
-                ));
-            }
-        }
+        (Some(server), Some(client)) => warnings.extend(shared_cpus(server, client)),
         (None, _) if is_loopback(environment.server_address.as_deref()) => {
             warnings
                 .push("it is not known which CPUs the server has: it may share those of the load generator".to_owned());
         }
+        (None, _) if environment.server_address.is_some() => warnings.push(
+            "the server isn't known to run on this machine (--pid): kernel, processor and CPUs in the result are the load generator's".to_owned(),
+        ),
         _ => {}
     }
 }

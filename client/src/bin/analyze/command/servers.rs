@@ -4,15 +4,12 @@ use std::{env, path::PathBuf};
 
 use analyze::{
     load::Case,
-    measure::{DebugClient, ServerProcess, ServerStart},
+    measure::{DebugClient, ServerProcess, ServerStart, cpu_list},
     scenario::Framework,
 };
 use anyhow::Context;
 
-use crate::{
-    plan::{Placement, Subject},
-    values,
-};
+use crate::plan::{Placement, Subject};
 
 /// Where jemalloc's options come from, on top of those it was built with.
 const MALLOC_CONF: &str = "_RJEM_MALLOC_CONF";
@@ -41,7 +38,7 @@ pub(super) async fn start(
             .into();
     args.extend(handler_flags(subject.framework, &subject.case));
     if let Some(cpus) = &placement.server {
-        args.extend(["--cpus".to_owned(), values::cpu_list(cpus)]);
+        args.extend(["--cpus".to_owned(), cpu_list(cpus)]);
     }
     let env = match profiler {
         HeapProfiler::Off => vec![(MALLOC_CONF.to_owned(), without_profiler(env::var(MALLOC_CONF).ok()))],

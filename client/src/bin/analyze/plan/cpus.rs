@@ -1,9 +1,8 @@
 //! Which CPUs the servers get that we start, and which the load generator.
 
-use analyze::measure::{CpuSplit, split_cpus};
+use analyze::measure::{CpuSplit, cpu_list, shared_cpus, split_cpus};
 
 use super::UsageError;
-use crate::values;
 
 /// Where both sides run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +31,7 @@ impl Placement {
         for (name, cpus) in [(server, &wanted.server), (client, &wanted.client)] {
             let cpus = cpus.as_deref().unwrap_or_default();
             if let Some(wrong) = cpus.iter().find(|cpu| !allowed.contains(cpu)) {
-                let (cpus, allowed) = (values::cpu_list(cpus), values::cpu_list(allowed));
+                let (cpus, allowed) = (cpu_list(cpus), cpu_list(allowed));
                 return Err(UsageError(format!("{name} {cpus}: CPU {wrong} may not be used: allowed are {allowed}")));
             }
         }
@@ -44,7 +43,7 @@ impl Placement {
             (Some(server), _) if !ours => {
                 return Err(UsageError(format!(
                     "--server-cpus {}: every server runs already: start it with echo-server --cpus",
-                    values::cpu_list(&server)
+                    cpu_list(&server)
                 )));
             }
             (None, client) if !ours => (None, client.unwrap_or_else(|| allowed.to_vec())),
@@ -64,15 +63,7 @@ impl Placement {
 
     /// A warning where the servers that we start share CPUs with the load generator.
     pub(crate) fn overlap(&self) -> Option<String> {
-        let server = self.server.as_deref().unwrap_or(&self.client);
-        let shared: Vec<u32> = server.iter().copied().filter(|cpu| self.client.contains(cpu)).collect();
-        (!shared.is_empty()).then(|| {
-            let cpu = if shared.len() == 1 { "CPU" } else { "CPUs" };
-            format!(
-                "server and load generator share {cpu} {}: each is measured with the other in its way",
-                values::cpu_list(&shared)
-            )
-        })
+        shared_cpus(self.server.as_deref().unwrap_or(&self.client), &self.client)
     }
 }
 
@@ -111,14 +102,9 @@ mod tests {
     }
 
     #[test]
-    fn shared_cpus_are_a_warning() {
-        let overlap = |server: Option<&[u32]>, client: &[u32]| {
-            Placement { server: server.map(<[u32]>::to_vec), client: client.to_vec() }.overlap()
-        };
-        assert_eq!(overlap(Some(&[0]), &[1]), None);
-        let one = overlap(Some(&[0, 1]), &[1, 2]).expect("a warning");
-        assert!(one.starts_with("server and load generator share CPU 1:"), "{one}");
-        let all = overlap(None, &[0, 1]).expect("a warning");
+    fn a_server_without_cpus_of_its_own_shares_the_load_generators() {
+        assert_eq!(Placement { server: Some(vec![0]), client: vec![1] }.overlap(), None);
+        let all = Placement { server: None, client: vec![0, 1] }.overlap().expect("a warning");
         assert!(all.starts_with("server and load generator share CPUs 0-1:"), "{all}");
     }
 }
