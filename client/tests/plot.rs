@@ -226,8 +226,15 @@ fn pictures_are_svg_and_png_of_twice_the_size() {
     let folder = std::env::var_os("PLOTS").map(std::path::PathBuf::from);
     let curves = [ramp("triple", 15_000.0, 20_000), ramp("grpc", 22_000.0, 20_000)].concat();
     let one_curve = ramp("triple", 15_000.0, 20_000);
-    let sets =
-        [("matrix", report_b()), ("bars", full()), ("crowded", crowded()), ("curves", curves), ("curve", one_curve)];
+    let flat = ramp("triple", 1e6, 20_000);
+    let sets = [
+        ("matrix", report_b()),
+        ("bars", full()),
+        ("crowded", crowded()),
+        ("curves", curves),
+        ("curve", one_curve),
+        ("flat", flat),
+    ];
     for (set, results) in sets {
         let pictures = plot::pictures(&results).unwrap();
         let shown = if folder.is_some() { pictures.len() } else { 1 };
@@ -247,6 +254,20 @@ fn pictures_are_svg_and_png_of_twice_the_size() {
             }
         }
     }
+}
+
+/// Replies within the window leave out those in flight at its end; the table has the share of the schedule.
+#[test]
+fn a_curve_is_drawn_at_the_rates_that_the_table_has() {
+    let drawn = |results: &[RunResult]| plot::svg(&plot::pictures(results).unwrap()[0]).unwrap();
+    let mut exact = ramp("triple", 1e6, 20_000);
+    exact.iter_mut().for_each(|result| result.figures.qps = result.load.qps);
+    let mut late = exact.clone();
+    for result in &mut late {
+        result.missed_requests = Some(0);
+        result.figures.qps = result.load.qps.map(|qps| qps * 0.8);
+    }
+    assert!(drawn(&late) == drawn(&exact), "all were answered, some of them late");
 }
 
 #[test]

@@ -109,6 +109,9 @@ impl Axis {
             .filter(|at| (from..=to).contains(at))
             .map(|at| (at, label(at)))
             .collect();
+        if ticks.len() < 2 {
+            ticks = steps_between(from, to);
+        }
         let mut axis = Self { from, to, logarithmic: true, ticks: Vec::new() };
         if with_zero {
             axis.from = from / (to / from).powf(0.15);
@@ -159,6 +162,13 @@ impl ValueFormatter<f64> for Axis {
 /// The room beside the outermost values of a logarithmic axis, as a factor: a twentieth of its length, so that no mark is cut.
 fn margin(least: f64, greatest: f64) -> f64 {
     (greatest / least).powf(0.05).max(LOG_MARGIN)
+}
+
+/// Ticks at equal differences: two at least, since a nice step is at most twice a quarter of the range.
+fn steps_between(from: f64, to: f64) -> Vec<(f64, String)> {
+    let step = nice_step((to - from) / 4.0);
+    let (first, last) = ((from / step).ceil() as u64, (to / step).floor() as u64);
+    (first..=last).map(|n| n as f64 * step).map(|at| (at, label(at))).collect()
 }
 
 /// The next number at or above `step` that is 1, 2, 2.5 or 5 times a power of ten.
@@ -214,6 +224,23 @@ mod tests {
         let (a, b, c) = (axis.place(1_000.0), axis.place(10_000.0), axis.place(100_000.0));
         assert!((b - a - (c - b)).abs() < 1e-9, "equal factors, equal distances");
         assert_eq!(labels(&Axis::measured([0.9, 9.5], Scale::Logarithmic).unwrap()), ["1", "2", "3", "5", "10"]);
+    }
+
+    /// All values of a curve may lie between two of 1, 2, 3, 5 and 10.
+    #[test]
+    fn a_logarithmic_axis_has_two_labels_at_least_wherever_its_values_lie() {
+        let axis = |least, greatest| Axis::measured([least, greatest], Scale::Logarithmic).unwrap();
+        assert_eq!(labels(&axis(0.6, 0.75)), ["0.6", "0.7", "0.8"]);
+        for hundredths in -600..1_200 {
+            let least = 10f64.powf(f64::from(hundredths) / 100.0);
+            for factor in (0..120).map(|n| 10f64.powf(f64::from(n) / 20.0)) {
+                let axis = axis(least, least * factor);
+                let labels = labels(&axis);
+                assert!((2..=12).contains(&labels.len()), "{least} to {}: {labels:?}", least * factor);
+                assert!(labels.windows(2).all(|pair| pair[0] != pair[1]), "{least}: {labels:?}");
+                assert!(axis.ticks.iter().all(|(at, _)| (axis.from..=axis.to).contains(at)), "{least}: {labels:?}");
+            }
+        }
     }
 
     #[test]

@@ -65,7 +65,7 @@ fn panel((name, of): &Percentile, drawn: &[(usize, &str, Curve)]) -> Option<Pane
         title: format!("{name} of response time"),
         x: Axis::measured(points().map(|point| point.x), Scale::Linear)?,
         y: Axis::measured(points().flat_map(|point| point.y.reach()), Scale::Logarithmic)?,
-        x_is: "achieved QPS, 1/s".to_owned(),
+        x_is: "achieved rate, 1/s".to_owned(),
         y_is: format!("{name}, ms"),
         form: Form::Lines(lines),
     })
@@ -81,7 +81,7 @@ fn line(series: usize, curve: &Curve, of: fn(&Figures) -> Option<f64>) -> Line {
         } else {
             Mark::Missed
         };
-        Some(Point { x: result.figures.qps?, y: Spread::new(of(&result.figures)?, of(&result.spread)), mark })
+        Some(Point { x: result.achieved_rate()?, y: Spread::new(of(&result.figures)?, of(&result.spread)), mark })
     };
     Line { series, points: curve.steps.iter().enumerate().filter_map(point).collect() }
 }
