@@ -4,6 +4,7 @@
 mod results;
 
 use analyze::{
+    load::Sharing,
     measure::result::RunResult,
     plot::{self, PlotError},
 };
@@ -120,6 +121,34 @@ fn more_series_than_can_be_told_apart_are_cut_by_what_differs() {
     assert_eq!(names[0], "qps_by_payload_protobuf-none");
     let first: Vec<RunResult> = results.into_iter().filter(|r| r.framework == "grpc-go").collect();
     assert_eq!(self::names(&first).len(), 8, "five lines fit in one picture");
+}
+
+#[test]
+fn unary_calls_have_pictures_beside_streams_of_several_lengths() {
+    let mut results: Vec<RunResult> = Vec::new();
+    for messages in [None, Some("1"), Some("100")] {
+        for mut result in report_b().into_iter().chain([result("raw", 128, 50, [Some(9e4); 4])]) {
+            result.messages_per_stream = messages.map(|messages| messages.parse().unwrap());
+            result.call_mode = if messages.is_some() { "streaming" } else { "unary" }.to_owned();
+            results.push(result);
+        }
+    }
+    // Whatever comes first: what fits every picture makes none of its own.
+    results.reverse();
+    let names = names(&results);
+    for variant in ["unary", "streaming-1", "streaming-100"] {
+        assert!(names.contains(&format!("qps_by_payload_{variant}")), "{names:?}");
+    }
+    assert_eq!(names.len(), 3 * 8, "{names:?}");
+}
+
+#[test]
+fn pooled_calls_with_a_connection_each_make_lines_by_concurrency() {
+    let mut results = report_b();
+    for result in &mut results {
+        (result.load.sharing, result.load.connections) = (Sharing::Pool, result.concurrency as usize);
+    }
+    assert_eq!(names(&results), names(&report_b()));
 }
 
 #[test]

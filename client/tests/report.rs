@@ -5,7 +5,7 @@ mod results;
 use std::{path::Path, time::Duration};
 
 use analyze::{
-    load::End,
+    load::{End, Sharing},
     measure::result::RunResult,
     report::{self, Refused, Style},
 };
@@ -71,6 +71,31 @@ fn scenarios_have_tables_of_their_own() {
     let (first, second) = text.split_once("1MiB-100:").unwrap();
     assert!(first.contains("\ntriple ") && first.contains("\nraw ") && !first.contains("\ngrpc "));
     assert!(second.contains("\ngrpc "));
+}
+
+/// Each call has a connection of its own, whatever their number.
+#[test]
+fn as_many_connections_as_calls_do_not_tell_concurrencies_apart() {
+    let at = |connections, concurrency, sharing| {
+        let mut result = full().remove(0);
+        result.concurrency = concurrency;
+        result.scenario = format!("128B-{concurrency}");
+        (result.load.connections, result.load.sharing) = (connections, sharing);
+        result
+    };
+    let (pool, mux) = (Sharing::Pool, Sharing::Mux);
+    let matrix = |results: &[RunResult]| report::matrix(results, &[], Style::default());
+    let pooled = matrix(&[at(10, 10, pool), at(50, 50, pool), at(100, 50, pool)]);
+    assert!(pooled.starts_with("128B payload: protobuf, unary, per-call connections, pool\n"), "{pooled}");
+    assert_eq!(pooled.lines().filter(|line| line.starts_with("10 ") || line.starts_with("50 ")).count(), 2);
+    let shared = matrix(&[at(4, 4, mux), at(4, 50, mux)]);
+    assert!(shared.starts_with("128B payload: protobuf, unary, 4 connections\n"), "{shared}");
+    let more = matrix(&[at(100, 10, mux), at(100, 50, mux)]);
+    assert!(more.starts_with("128B payload: protobuf, unary, per-call connections\n"), "100 are not opened: {more}");
+    let one = matrix(&[at(1, 1, mux), at(1, 50, mux)]);
+    assert!(one.starts_with("128B payload: protobuf, unary\n"), "{one}");
+    let fewer = matrix(&[at(10, 10, pool), at(10, 50, pool)]);
+    assert!(fewer.contains("calls  connections ") && fewer.contains("50     10 "), "{fewer}");
 }
 
 #[test]
@@ -177,6 +202,25 @@ fn two_runs_in_a_matrix_stand_side_by_side() {
     let text = report::matrix(&[full(), after].concat(), &[], Style { width: 400, ..Style::default() });
     assert!(text.contains("triple (t)") && text.contains("raw (after)"), "{text}");
     assert_eq!(text.lines().filter(|line| line.starts_with("50 ")).count(), 1, "{text}");
+}
+
+/// A bare echo fits every row of its concurrency; listed first it must not stand for them.
+#[test]
+fn a_matrix_has_every_cell_in_whatever_order_the_frameworks_come() {
+    let [triple, _, raw] = <[RunResult; 3]>::try_from(full()).unwrap();
+    let unary = |serialization: &str| RunResult { serialization: serialization.to_owned(), ..triple.clone() };
+    let streams = |messages: u64| RunResult {
+        call_mode: "streaming".to_owned(),
+        messages_per_stream: Some(messages.to_string().parse().unwrap()),
+        concurrency: 100,
+        ..triple.clone()
+    };
+    let results = [raw, unary("protobuf"), unary("hessian2"), streams(1), streams(100)];
+    let text = report::matrix(&results, &[], Style::default());
+    for row in ["50     protobuf       unary ", "50     hessian2       unary "] {
+        assert!(text.contains(row), "{text}");
+    }
+    assert_eq!(text.lines().filter(|line| line.starts_with("100 ")).count(), 2, "{text}");
 }
 
 #[test]

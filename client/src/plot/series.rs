@@ -47,11 +47,13 @@ pub(super) fn groups<'a>(results: &[&'a RunResult]) -> Vec<Group<'a>> {
     if whole.series.len() <= MOST || varying(results, FACETS).is_empty() {
         return vec![whole];
     }
-    // A result that some facet has no meaning for, as a bare echo's serialization, belongs to several variants and makes none.
+    // A result that some facet has no meaning for, as a bare echo's serialization, belongs to every variant that it is like. It makes
+    // one only where there is none, as unary calls among streams of several lengths.
     let differing = varying(results, FACETS);
-    let complete = |r: &RunResult| differing.iter().all(|facet| (facet.value)(r).is_some());
+    let mut candidates = results.to_vec();
+    candidates.sort_by_key(|result| differing.iter().filter(|facet| (facet.value)(result).is_none()).count());
     let mut variants: Vec<&RunResult> = Vec::new();
-    for result in results.iter().filter(|result| complete(result)) {
+    for result in candidates {
         if !variants.iter().any(|variant| alike(variant, result)) {
             variants.push(result);
         }

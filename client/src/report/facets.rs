@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::{
+    load::Sharing,
     measure::result::RunResult,
     profile::three_digits,
     scenario::Framework,
@@ -54,16 +55,22 @@ pub(crate) const FACETS: &[Facet] = &[
         phrase: ["reply ", ""],
         usual: "echo",
     },
-    Facet {
-        head: "connections",
-        value: |r| Some(r.load.connections.to_string()),
-        phrase: ["", " connections"],
-        usual: "1",
-    },
+    Facet { head: "connections", value: |r| Some(connections(r)), phrase: ["", " connections"], usual: "1" },
     Facet { head: "sharing", value: |r| Some(r.load.sharing.to_string()), phrase: ["", ""], usual: "mux" },
     Facet { head: "sleep", value: |r| ms(r.load.sleep_ms), phrase: ["handler sleeps ", ""], usual: "0 ns" },
     Facet { head: "think", value: |r| ms(r.load.think_ms), phrase: ["think time ", ""], usual: "0 ns" },
 ];
+
+/// No more connections are opened than there are calls in flight. Of one for each call the number follows from the concurrency and
+/// would only tell each concurrency from the others. Shared ones that happen to be as many keep the number that all have.
+fn connections(result: &RunResult) -> String {
+    let (connections, calls) = (result.load.connections, result.concurrency as usize);
+    let per_call = match result.load.sharing {
+        Sharing::Pool => connections >= calls,
+        Sharing::Mux => connections > calls,
+    };
+    if per_call { "per-call".to_owned() } else { connections.to_string() }
+}
 
 /// Whether there are calls, which can be compressed and streamed: a bare echo has only bytes.
 fn has_calls(result: &RunResult) -> bool {

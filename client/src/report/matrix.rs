@@ -157,10 +157,11 @@ fn rows(members: &[&RunResult], facets: &[&Facet]) -> Vec<Row> {
             |(a, b): (&Option<String>, &Option<String>)| a.as_ref().zip(b.as_ref()).is_none_or(|(a, b)| a == b);
         a.concurrency == b.concurrency && a.values.iter().zip(&b.values).all(agrees)
     };
-    let (complete, partial): (Vec<Row>, Vec<Row>) =
-        members.iter().map(|result| row(result)).partition(|row| row.values.iter().all(Option::is_some));
+    let mut candidates: Vec<Row> = members.iter().map(|result| row(result)).collect();
+    // One with little to say would stand for all that it fits.
+    candidates.sort_by_key(|row| row.values.iter().filter(|value| value.is_none()).count());
     let mut rows: Vec<Row> = Vec::new();
-    for row in complete.into_iter().chain(partial) {
+    for row in candidates {
         if !rows.iter().any(|other| fits(other, &row)) {
             rows.push(row);
         }
