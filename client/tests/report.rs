@@ -73,6 +73,18 @@ fn scenarios_have_tables_of_their_own() {
     assert!(second.contains("\ngrpc "));
 }
 
+#[test]
+fn a_table_says_who_was_measured_in_fewer_rounds() {
+    let mut results = full();
+    results[0].rounds.clear();
+    let head = |results: &[RunResult]| report::table(results, Style::default()).lines().next().map(str::to_owned);
+    let start = "128B-50: 128B payload, 50 calls in flight, protobuf, unary; ";
+    assert_eq!(head(&results), Some(format!("{start}3 rounds, triple 0")));
+    results[1].rounds.truncate(1);
+    assert_eq!(head(&results), Some(format!("{start}3 rounds, triple 0, grpc 1")));
+    assert_eq!(head(&results[1..2]), Some(format!("{start}1 round")));
+}
+
 /// Each call has a connection of its own, whatever their number.
 #[test]
 fn as_many_connections_as_calls_do_not_tell_concurrencies_apart() {
@@ -221,6 +233,24 @@ fn a_matrix_has_every_cell_in_whatever_order_the_frameworks_come() {
         assert!(text.contains(row), "{text}");
     }
     assert_eq!(text.lines().filter(|line| line.starts_with("100 ")).count(), 2, "{text}");
+}
+
+#[test]
+fn a_curve_takes_no_table_from_results_that_are_in_none() {
+    let at_one_rate = RunResult { framework: "grpc".to_owned(), ..ramp("triple", 15_000.0, 20_000).remove(0) };
+    let mut other = full();
+    other.iter_mut().for_each(|result| result.scenario = "1MiB-50".to_owned());
+    let ramp = ramp("triple", 15_000.0, 20_000);
+    let text = |results: &[RunResult]| report::text(results, Path::new(DATA_DIR), Style::default());
+    let all = text(&[ramp.clone(), vec![at_one_rate], other].concat());
+    assert!(all.starts_with("triple at 10 rates: "), "{all}");
+    for head in ["128B-50: 128B payload, 50 calls in flight, protobuf, unary, at 1,000/s; ", "1MiB-50: 1MiB payload, "]
+    {
+        assert_eq!(all.matches(&format!("\n\n{head}")).count(), 1, "{all}");
+    }
+    assert_eq!(all.matches("\nframework ").count(), 2, "those of the curve have no table: {all}");
+    let twice = text(&[ramp.clone(), ramp].concat());
+    assert!(!twice.contains("\nframework "), "a rate that was measured again is the curve's: {twice}");
 }
 
 #[test]

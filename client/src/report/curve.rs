@@ -4,7 +4,7 @@ use super::{
     Style,
     columns::{self, Column, UNKNOWN},
     facets::{alike, payload, phrases},
-    table::{finish, fits, fold, plain_table},
+    table::{finish, fold, folded, plain_table},
 };
 use crate::{
     measure::result::RunResult,
@@ -48,6 +48,11 @@ impl<'a> Curve<'a> {
         Self { steps, knee }
     }
 
+    /// Whether a result is one of its steps, or would be if its rate hadn't been measured again.
+    pub(super) fn is_of(&self, result: &RunResult) -> bool {
+        result.load.qps.is_some() && same_curve(self.steps[0], result)
+    }
+
     /// Where the knee is and by which rule, in a sentence.
     pub(crate) fn verdict(&self) -> String {
         let (lowest, highest) = (self.steps[0], self.steps[self.steps.len() - 1]);
@@ -87,14 +92,8 @@ pub(crate) fn per_second(rate: f64) -> String {
     three_digits(rate) + "/s"
 }
 
-const SPEED: &[Column] = &[
-    columns::REQUESTED_RATE,
-    columns::ACHIEVED,
-    columns::RESPONSE_P50,
-    columns::RESPONSE_P99,
-    columns::RESPONSE_P999,
-    columns::SERVICE_P99,
-];
+const SPEED: &[Column] =
+    &[columns::ACHIEVED, columns::RESPONSE_P50, columns::RESPONSE_P99, columns::RESPONSE_P999, columns::SERVICE_P99];
 const COST: &[Column] = &[columns::CPU, columns::BYTES];
 
 /// A table for each framework and scenario that was measured at several rates, a row a rate, with the knee marked and said. Empty
@@ -105,12 +104,7 @@ pub fn curve(results: &[RunResult], style: Style) -> String {
 }
 
 fn one(curve: &Curve, style: Style) -> String {
-    let whole = grid(curve, &[SPEED, COST]);
-    let body = if fits(&whole, style.width) {
-        whole
-    } else {
-        format!("{}\n{}", grid(curve, &[SPEED]), grid(curve, &[&[columns::REQUESTED_RATE], COST]))
-    };
+    let body = folded(&[SPEED, COST], style.width, &|columns| grid(curve, columns));
     let notes = notes(curve).iter().map(|note| fold(note, style)).collect::<String>();
     format!("{}\n{body}{}{notes}", style.bold(&heading(curve)), fold(&curve.verdict(), Style { color: false, ..style }))
 }
@@ -123,8 +117,10 @@ fn heading(curve: &Curve) -> String {
     format!("{} at {} rates: {}", first.framework, curve.steps.len(), words.join(", "))
 }
 
+/// Rates downwards, each with its mark.
 fn grid(curve: &Curve, columns: &[&[Column]]) -> String {
-    let columns: Vec<&Column> = columns.iter().copied().flatten().collect();
+    let columns: Vec<&Column> =
+        std::iter::once(&columns::REQUESTED_RATE).chain(columns.iter().copied().flatten()).collect();
     let mut table = plain_table();
     table.set_header(std::iter::once("\n".to_owned()).chain(columns.iter().map(|column| column.head.join("\n"))));
     for (at, result) in curve.steps.iter().enumerate() {

@@ -13,7 +13,8 @@ use crate::{
 
 /// For each scenario a table of the frameworks with its footnotes, and the allocation sites folded away under it.
 pub fn markdown(results: &[RunResult]) -> String {
-    by_scenario(results).iter().map(|group| scenario(group)).collect::<Vec<_>>().join("\n")
+    let results: Vec<&RunResult> = results.iter().collect();
+    by_scenario(&results).iter().map(|group| scenario(group)).collect::<Vec<_>>().join("\n")
 }
 
 fn scenario(results: &[&RunResult]) -> String {

@@ -5,7 +5,7 @@ use super::{
     columns::{Column, SUMMARY, UNKNOWN, requested_note},
     facets::{FACETS, Facet, RATE, payload, phrases, varying},
     markdown,
-    table::{finish, fits, fold, plain_table},
+    table::{finish, fold, folded, plain_table},
 };
 use crate::measure::result::RunResult;
 
@@ -52,7 +52,8 @@ struct Group<'a> {
 pub fn matrix(results: &[RunResult], refused: &[Refused], style: Style) -> String {
     let text = |matrix: &Matrix| {
         let notes: String = notes(matrix, refused).iter().map(|note| fold(note, style)).collect();
-        format!("{}\n{}{notes}", style.bold(&heading(matrix)), body(matrix, refused, style.width))
+        let body = folded(&matrix.groups, style.width, &|groups| grid(matrix, groups, refused));
+        format!("{}\n{body}{notes}", style.bold(&heading(matrix)))
     };
     matrices(results).iter().map(text).collect::<Vec<_>>().join("\n")
 }
@@ -182,16 +183,6 @@ fn heading(matrix: &Matrix) -> String {
         [] => format!("{} payload", matrix.payload),
         common => format!("{} payload: {}", matrix.payload, common.join(", ")),
     }
-}
-
-/// The most frameworks side by side for which every line fits, one at least.
-fn body(matrix: &Matrix, refused: &[Refused], width: usize) -> String {
-    let folded = |side_by_side: usize| {
-        let parts = matrix.groups.chunks(side_by_side).map(|groups| grid(matrix, groups, refused));
-        parts.collect::<Vec<_>>().join("\n")
-    };
-    let mut tables = (1..=matrix.groups.len()).rev().map(folded);
-    tables.find(|text| fits(text, width)).unwrap_or_else(|| folded(1))
 }
 
 fn grid(matrix: &Matrix, groups: &[Group], refused: &[Refused]) -> String {

@@ -66,14 +66,17 @@ impl Style {
     }
 }
 
-/// The whole report of a run for people: for each scenario its table, or its curve where there are several rates, how many calls
-/// took long at a rate, then the allocation sites of each framework, then what to beware of, then where the files are. `data_dir` is
-/// the folder of the results' JSON files.
+/// The whole report of a run for people: the curves where there are several rates, and for each scenario the table of the results
+/// that are in none, how many calls took long at a rate, then the allocation sites of each framework, then what to beware of, then
+/// where the files are. `data_dir` is the folder of the results' JSON files.
 pub fn text(results: &[RunResult], data_dir: &Path, style: Style) -> String {
-    let curve = curve(results, style);
-    let tables = if curve.is_empty() { table(results, style) } else { curve };
+    let all: Vec<&RunResult> = results.iter().collect();
+    let curves = curve::curves(&all);
+    let others: Vec<&RunResult> =
+        all.into_iter().filter(|result| !curves.iter().any(|curve| curve.is_of(result))).collect();
     joined([
-        tables,
+        curve(results, style),
+        table::tables(&others, style),
         slow(results, style),
         sites(results, style),
         warnings(results, style),
@@ -98,11 +101,11 @@ fn joined<const N: usize>(parts: [String; N]) -> String {
 }
 
 /// Results that differ in their framework alone, in the order in which each first appears.
-fn by_scenario(results: &[RunResult]) -> Vec<Vec<&RunResult>> {
+fn by_scenario<'a>(results: &[&'a RunResult]) -> Vec<Vec<&'a RunResult>> {
     let same =
         |a: &RunResult, b: &RunResult| a.scenario == b.scenario && a.load.qps == b.load.qps && facets::alike(a, b);
     let mut groups: Vec<Vec<&RunResult>> = Vec::new();
-    for result in results {
+    for &result in results {
         match groups.iter_mut().find(|group| group.iter().all(|other| same(other, result))) {
             Some(group) => group.push(result),
             None => groups.push(vec![result]),
@@ -111,13 +114,20 @@ fn by_scenario(results: &[RunResult]) -> Vec<Vec<&RunResult>> {
     groups
 }
 
-/// `1MiB-100: 1MiB payload, 100 calls in flight, protobuf, unary; 5 rounds`
+/// `1MiB-100: 1MiB payload, 100 calls in flight, protobuf, unary; 5 rounds, grpc 2`
 fn heading(results: &[&RunResult]) -> String {
     // A bare echo has no serialization to name.
-    let telling = |result: &&&RunResult| facets::phrases(result, &[]).len();
-    let result = results.iter().max_by_key(telling).unwrap_or(&results[0]);
+    let said = |result: &&&RunResult| facets::phrases(result, &[]).len();
+    let telling = results.iter().max_by_key(said).unwrap_or(&results[0]);
     let words =
-        [vec![format!("{} payload", facets::payload(result)), facets::calls(result)], facets::phrases(result, &[])];
-    let rounds = result.rounds.len();
-    format!("{}: {}; {rounds} round{}", result.scenario, words.concat().join(", "), if rounds == 1 { "" } else { "s" },)
+        [vec![format!("{} payload", facets::payload(telling)), facets::calls(telling)], facets::phrases(telling, &[])];
+    format!("{}: {}; {}", telling.scenario, words.concat().join(", "), rounds(results))
+}
+
+/// How many rounds were measured, and of which frameworks fewer.
+fn rounds(results: &[&RunResult]) -> String {
+    let most = results.iter().map(|result| result.rounds.len()).max().unwrap_or(0);
+    let fewer = results.iter().filter(|result| result.rounds.len() < most);
+    let fewer: String = fewer.map(|result| format!(", {} {}", result.framework, result.rounds.len())).collect();
+    format!("{most} round{}{fewer}", if most == 1 { "" } else { "s" })
 }

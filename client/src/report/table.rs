@@ -12,10 +12,14 @@ use crate::measure::result::RunResult;
 /// A table for each scenario, a row for each framework. Where the columns don't fit in the width they are folded, group
 /// under group, so that no figure is lost or broken.
 pub fn table(results: &[RunResult], style: Style) -> String {
+    tables(&results.iter().collect::<Vec<_>>(), style)
+}
+
+pub(super) fn tables(results: &[&RunResult], style: Style) -> String {
     by_scenario(results)
         .iter()
         .map(|group| {
-            let body = folded(group, &groups(group), style.width);
+            let body = folded(&groups(group), style.width, &|columns| grid(group, columns));
             let notes: String = footnotes(group).iter().map(|note| fold(note, style)).collect();
             format!("{}\n{body}{notes}", style.bold(&heading(group)))
         })
@@ -23,12 +27,12 @@ pub fn table(results: &[RunResult], style: Style) -> String {
         .join("\n")
 }
 
-/// As many groups of columns side by side as fit.
-fn folded(results: &[&RunResult], groups: &[&[Column]], width: usize) -> String {
-    let most = (1..=groups.len()).rev().find(|&n| fits(&grid(results, &groups[..n]), width)).unwrap_or(1);
+/// As many groups of columns side by side as fit, the others below; `grid` is the table of some of them.
+pub(super) fn folded<G>(groups: &[G], width: usize, grid: &dyn Fn(&[G]) -> String) -> String {
+    let most = (1..=groups.len()).rev().find(|&n| fits(&grid(&groups[..n]), width)).unwrap_or(1);
     let (here, below) = groups.split_at(most.min(groups.len()));
-    let first = grid(results, here);
-    if below.is_empty() { first } else { format!("{first}\n{}", folded(results, below, width)) }
+    let first = grid(here);
+    if below.is_empty() { first } else { format!("{first}\n{}", folded(below, width, grid)) }
 }
 
 fn grid(results: &[&RunResult], columns: &[&[Column]]) -> String {
@@ -62,7 +66,7 @@ pub(super) fn finish(mut table: Table, columns: usize, left: usize) -> String {
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-pub(super) fn fits(text: &str, width: usize) -> bool {
+fn fits(text: &str, width: usize) -> bool {
     text.lines().all(|line| line.chars().count() <= width)
 }
 
