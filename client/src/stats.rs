@@ -1,11 +1,15 @@
-//! Order statistics over a handful of rounds, and the [`knee`] of a curve.
+//! Order statistics over a handful of rounds, whether two handfuls differ ([`mann_whitney`], [`shift`]), and the [`knee`] of a curve.
 //!
 //! Every function of rounds takes the values in any order, copies and sorts them (rounds are few), and returns `None` for an
 //! empty slice or one that holds a NaN: a figure that can't be computed is absent, never zero.
 
 mod knee;
+mod mann_whitney;
 
-pub use self::knee::{REACHED, SLOWED, Step, knee, reached};
+pub use self::{
+    knee::{REACHED, SLOWED, Step, knee, reached},
+    mann_whitney::{Shift, least_p, mann_whitney, shift, values_needed},
+};
 
 /// The least value.
 pub fn min(values: &[f64]) -> Option<f64> {

@@ -2,6 +2,7 @@
 //! no clock; [`Style`] says what the caller found out about them.
 
 mod columns;
+mod compare;
 mod csv;
 pub(crate) mod curve;
 pub(crate) mod facets;
@@ -18,6 +19,7 @@ mod warnings;
 use std::path::Path;
 
 pub use self::{
+    compare::{benchstat, comparison, comparison_json, comparison_markdown},
     csv::csv,
     curve::curve,
     files::{files, folders},
@@ -55,6 +57,10 @@ impl Style {
 
     fn dim(self, text: &str) -> String {
         self.paint(text, "2")
+    }
+
+    fn green(self, text: &str) -> String {
+        self.paint(text, "32")
     }
 
     fn yellow(self, text: &str) -> String {

@@ -66,7 +66,7 @@ pub(super) fn finish(mut table: Table, columns: usize, left: usize) -> String {
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-fn fits(text: &str, width: usize) -> bool {
+pub(super) fn fits(text: &str, width: usize) -> bool {
     text.lines().all(|line| line.chars().count() <= width)
 }
 

@@ -120,6 +120,12 @@ fn spaced(from: &str, rest: &str) -> Option<Vec<u32>> {
     Some((0..steps).map(at).collect())
 }
 
+/// A probability of false alarms that leaves room for verdicts.
+pub(crate) fn alpha(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|alpha| (0.000_1..=0.5).contains(alpha));
+    number.ok_or_else(|| format!("{text:?}: must be a probability from 0.0001 to 0.5, as 0.05"))
+}
+
 /// CPU numbers as `taskset` writes them, `0,2-3`, ascending.
 pub(crate) fn cpus(text: &str) -> Result<Vec<u32>, String> {
     let part = |part: &str| -> Option<Range<u32>> {
@@ -215,6 +221,14 @@ mod tests {
         assert_eq!(rate_list("1000,2000,3000..4000/2"), Ok(vec![1000, 2000, 3000, 4000]));
         assert_eq!(rate_list("2000,1000"), Err("\"2000,1000\": 1000 after 2000: rates must rise".to_owned()));
         assert_eq!(rate_list("5,5"), Err("\"5,5\": 5 after 5: rates must rise".to_owned()));
+    }
+
+    #[test]
+    fn an_alpha_is_a_probability() {
+        assert_eq!((alpha("0.05"), alpha("0.5")), (Ok(0.05), Ok(0.5)));
+        for text in ["0", "1", "-0.1", "NaN", "inf", "5%", ""] {
+            assert!(alpha(text).expect_err(text).ends_with("0.0001 to 0.5, as 0.05"), "{text}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::{
     AllocCounters, BytesBasis, Figures, Files, Interval, LatencySummary, LoadKind, LoadShape, PerOp, ProcessUse, Round,
     RunMeta, RunResult, RunSample, SCHEMA_VERSION, ServerReading, SiteTable, SlowCalls, SyscallCounts, warnings,
 };
-use crate::{load::Latency, scenario::Payload, stats};
+use crate::{load::Latency, stats};
 
 const NS_PER_US: f64 = 1e3;
 const NS_PER_S: f64 = 1e9;
@@ -30,14 +30,12 @@ impl RunResult {
     ) -> Self {
         let (basis, case) = (bytes_basis(&rounds), meta.case);
         let context = Context {
-            payload: case.scenario.payload,
+            payload: (!case.scenario.payload.is_mix()).then(|| case.scenario.payload.mean()),
             response_size: case.response_size,
             basis,
             client_cpus: meta.environment.client_cpus.as_ref().map(Vec::len),
         };
-        // A round without a success has no rate, and nothing of it is the cost of an op: it must not move a median.
-        let per_round: Vec<Figures> =
-            rounds.iter().filter(|round| round.ok > 0).map(|round| round.figures(&context)).collect();
+        let per_round = context.figures(&rounds);
         let sum = |count: fn(&Round) -> u64| rounds.iter().map(count).sum::<u64>();
         let (started, ok) = (sum(|r| r.started), sum(|r| r.ok));
         let mut warnings = meta.warnings;
@@ -89,6 +87,17 @@ impl RunResult {
         }
     }
 
+    /// The figures of each round in which calls succeeded: what medians and spreads are of.
+    pub fn figures_by_round(&self) -> Vec<Figures> {
+        let context = Context {
+            payload: self.payload_mix.is_none().then_some(self.payload_size),
+            response_size: self.response_size,
+            basis: self.bytes_per_op_basis,
+            client_cpus: self.environment.client_cpus.as_ref().map(Vec::len),
+        };
+        context.figures(&self.rounds)
+    }
+
     /// Sets [`RunResult::roofline_ratio`] from the QPS of the bare TCP echo in the same run and scenario. The echo's own is 1.
     /// Where the load decides the rate, it is no property of the server, and the ratio stays unknown.
     pub fn set_roofline(&mut self, raw_qps: Option<f64>) {
@@ -113,11 +122,19 @@ impl RunResult {
 }
 
 /// What a round's figures depend on beside the round.
-pub(super) struct Context {
-    payload: Payload,
+struct Context {
+    /// Bytes in each request. `None` of a mix.
+    payload: Option<u64>,
     response_size: Option<u64>,
     basis: Option<BytesBasis>,
     client_cpus: Option<usize>,
+}
+
+impl Context {
+    /// A round without a success has no rate, and nothing of it is the cost of an op: it must not move a median.
+    fn figures(&self, rounds: &[Round]) -> Vec<Figures> {
+        rounds.iter().filter(|round| round.ok > 0).map(|round| round.figures(self)).collect()
+    }
 }
 
 impl Round {
@@ -171,10 +188,9 @@ impl Round {
 
     /// Bytes of payload in a request, or in a reply where that is larger; of a mix the mean.
     fn payload(&self, context: &Context) -> Option<f64> {
-        let request = if context.payload.is_mix() {
-            ratio(self.payload_bytes as f64, self.started as f64)?
-        } else {
-            context.payload.mean() as f64
+        let request = match context.payload {
+            Some(bytes) => bytes as f64,
+            None => ratio(self.payload_bytes as f64, self.started as f64)?,
         };
         Some(request.max(context.response_size.unwrap_or(0) as f64))
     }

@@ -5,9 +5,12 @@ mod suite;
 
 use std::{io, path::PathBuf, process::ExitCode};
 
+use analyze::compare::ALPHA;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use echo_server::cli::Serve;
+
+use crate::values;
 
 pub(crate) use self::{
     run::{LoadArgs, MachineArgs, RunArgs, SentArgs, ServerArgs},
@@ -22,6 +25,7 @@ pub(crate) enum Chosen {
     Serve(Serve),
     Top(TopArgs),
     Flamegraph(FlamegraphArgs),
+    Compare(CompareArgs),
     Plot(PlotArgs),
     Doctor,
     Completions(Shell),
@@ -59,6 +63,7 @@ Examples:
   analyze --framework grpc --addr grpc=127.0.0.1:50051 --debug grpc=http://127.0.0.1:6060 --scenario 1KiB-50
   analyze serve triple          then: curl localhost:8000/debug/pprof/profile?seconds=5 > cpu.pb.gz
   analyze top cpu.pb.gz
+  analyze compare before after  is it better, worse, or within noise?
   analyze plot before after     both runs in each picture, below plots/";
 
 #[derive(Debug, Subcommand)]
@@ -76,6 +81,8 @@ enum Command {
     Top(TopArgs),
     /// Draw a profile as a flamegraph
     Flamegraph(FlamegraphArgs),
+    /// Say whether one run is better than another, worse, or within noise
+    Compare(CompareArgs),
     /// Draw results as pictures, by payload, by concurrency and by rate, as SVG and PNG
     Plot(PlotArgs),
     /// Say what this machine will do to the numbers
@@ -126,6 +133,40 @@ pub(crate) struct FlamegraphArgs {
     pub(crate) output: Option<PathBuf>,
 }
 
+/// In what form a comparison is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CompareFormat {
+    Table,
+    Json,
+    Markdown,
+    /// Go's benchmark format, for benchstat -col run
+    Benchstat,
+}
+
+/// Say whether one run is better than another, worse, or within noise
+///
+/// Each figure of each load that both runs have is judged over their rounds: better or worse by a two-sided Mann-Whitney
+/// test and an interval of the difference that leaves out zero, else within noise; cannot judge with too few rounds.
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// The run to compare with: a label of data/ below --out, a folder of results, or a result's JSON file
+    pub(crate) a: PathBuf,
+    /// The run that is judged
+    pub(crate) b: PathBuf,
+    /// The probability of a false alarm that each verdict accepts
+    #[arg(long, value_name = "P", default_value_t = ALPHA, value_parser = values::alpha)]
+    pub(crate) alpha: f64,
+    /// Compare also what was measured otherwise: another load, wire, machine or binding to CPUs
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// What is printed on stdout
+    #[arg(long, value_enum, default_value_t = CompareFormat::Table)]
+    pub(crate) format: CompareFormat,
+    /// Where data/ is
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) out: PathBuf,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct PlotArgs {
     /// Runs to draw together: labels of data/ below --out, folders of results, or results' JSON files
@@ -149,6 +190,7 @@ pub(crate) fn parse() -> Result<Chosen, ExitCode> {
         Some(Command::Serve { serve }) => Chosen::Serve(serve),
         Some(Command::Top(top)) => Chosen::Top(top),
         Some(Command::Flamegraph(flamegraph)) => Chosen::Flamegraph(flamegraph),
+        Some(Command::Compare(compare)) => Chosen::Compare(compare),
         Some(Command::Plot(plot)) => Chosen::Plot(plot),
         Some(Command::Doctor) => Chosen::Doctor,
         Some(Command::Completions { shell }) => Chosen::Completions(shell),

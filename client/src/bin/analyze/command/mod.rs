@@ -1,6 +1,7 @@
 //! The commands, one a file. Each returns its exit code; an error is printed by `main`.
 
 mod cell;
+mod compare;
 mod doctor;
 mod dry_run;
 mod flamegraph;
@@ -9,6 +10,7 @@ mod open_files;
 mod plot;
 mod rooflines;
 mod run;
+mod runs;
 mod servers;
 mod signals;
 mod suite;
@@ -37,6 +39,7 @@ pub(crate) fn execute(chosen: Chosen) -> anyhow::Result<ExitCode> {
         Chosen::Serve(serve) => Ok(echo_server::cli::serve(serve)),
         Chosen::Top(args) => top::top(&args),
         Chosen::Flamegraph(args) => flamegraph::flamegraph(&args),
+        Chosen::Compare(args) => compare::compare(&args),
         Chosen::Plot(args) => plot::plot(&args.runs, &args.out, args.output.as_deref()),
         Chosen::Doctor => doctor::doctor(),
         Chosen::Completions(shell) => {

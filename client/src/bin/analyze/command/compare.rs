@@ -1,0 +1,60 @@
+//! `analyze compare`: is one run better than another?
+
+use std::{path::PathBuf, process::ExitCode, slice};
+
+use analyze::{
+    compare::{Comparison, compare as judge},
+    report,
+};
+
+use super::runs;
+use crate::{
+    cli::{CompareArgs, CompareFormat},
+    plan::UsageError,
+    terminal,
+};
+
+/// The most differences that a refusal names.
+const NAMED: usize = 5;
+
+/// Judges every figure of each load that both runs have, and prints it.
+pub(crate) fn compare(args: &CompareArgs) -> anyhow::Result<ExitCode> {
+    let load = |run: &PathBuf| runs::load(slice::from_ref(run), &args.out);
+    let (a, b) = (load(&args.a)?, load(&args.b)?);
+    let comparison = judge(&a, &b, args.alpha);
+    check(&comparison, args)?;
+    let text = match args.format {
+        CompareFormat::Table => report::comparison(&comparison, terminal::style()),
+        CompareFormat::Json => report::comparison_json(&comparison)?,
+        CompareFormat::Markdown => report::comparison_markdown(&comparison),
+        CompareFormat::Benchstat => report::benchstat(&comparison),
+    };
+    terminal::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What can't be compared, or only by force.
+fn check(comparison: &Comparison<'_>, args: &CompareArgs) -> Result<(), UsageError> {
+    let (a, b) = (args.a.display(), args.b.display());
+    if comparison.pairs.is_empty() {
+        let (only_a, only_b) = (comparison.only_a.join(", "), comparison.only_b.join(", "));
+        return Err(UsageError(format!("{a} and {b} have no load in common: {a} has {only_a}; {b} has {only_b}")));
+    }
+    let unlike: Vec<String> = comparison
+        .pairs
+        .iter()
+        .filter(|pair| !pair.unlike.is_empty())
+        .flat_map(|pair| pair.unlike.iter().map(move |difference| format!("{}: {difference}", pair.cell)))
+        .collect();
+    if unlike.is_empty() || args.force {
+        return Ok(());
+    }
+    let others = match unlike.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        others => format!("; and {others} more"),
+    };
+    Err(UsageError(format!(
+        "{a} and {b} were measured otherwise, so that a difference is not the server's alone (--force compares them all the same): {}{others}",
+        unlike[..unlike.len().min(NAMED)].join("; ")
+    )))
+}

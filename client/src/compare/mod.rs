@@ -1,0 +1,77 @@
+//! Whether one run is better than another: results paired, each figure judged over the rounds, and what makes runs unlike.
+//!
+//! A verdict needs both: a two-sided [Mann–Whitney test](crate::stats::mann_whitney) with p below alpha, and an
+//! [interval](crate::stats::shift) of the difference that leaves out zero. Neither takes figures to be normal, or rounds to be many.
+//!
+//! What the statistics can't see: the rounds of one run share a server process, so what differs from start to start (addresses,
+//! hash seeds, which CPU is slow today) is in no spread. Runs measured in turn (A B B A) say more than one after another.
+
+mod judge;
+mod metric;
+mod unlike;
+
+use serde::Serialize;
+
+pub use self::{
+    judge::{Change, Judgement, Side, Verdict},
+    metric::{Better, METRICS, Metric},
+    unlike::{Difference, differences},
+};
+use crate::measure::result::RunResult;
+
+/// The probability of a false alarm that a verdict accepts, unless told otherwise.
+pub const ALPHA: f64 = 0.05;
+
+/// Two runs side by side.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison<'a> {
+    /// The probability of a false alarm that each verdict accepts.
+    pub alpha: f64,
+    /// Results of the same load, in the order of the first run.
+    pub pairs: Vec<Pair<'a>>,
+    /// What only the first run has.
+    pub only_a: Vec<String>,
+    /// What only the second run has.
+    pub only_b: Vec<String>,
+}
+
+/// The same load in both runs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Pair<'a> {
+    /// The name of the first result's files.
+    pub cell: String,
+    /// The first result.
+    #[serde(skip)]
+    pub a: &'a RunResult,
+    /// The second.
+    #[serde(skip)]
+    pub b: &'a RunResult,
+    /// In what the runs were measured otherwise. Empty for like with like.
+    pub unlike: Vec<Difference>,
+    /// A judgement for each metric that either has.
+    pub judgements: Vec<Judgement>,
+}
+
+/// Compares results of the same framework and load. Two single results are compared whatever they are of.
+pub fn compare<'a>(a: &'a [RunResult], b: &'a [RunResult], alpha: f64) -> Comparison<'a> {
+    let alone = a.len() == 1 && b.len() == 1;
+    let twin = |result: &RunResult, others: &[RunResult]| {
+        let stem = result.file_stem();
+        others.iter().position(|other| alone || other.file_stem() == stem)
+    };
+    let without = |results: &[RunResult], others: &[RunResult]| {
+        results.iter().filter(|result| twin(result, others).is_none()).map(RunResult::file_stem).collect()
+    };
+    Comparison {
+        alpha,
+        pairs: a.iter().filter_map(|one| Some(pair(one, &b[twin(one, b)?], alpha))).collect(),
+        only_a: without(a, b),
+        only_b: without(b, a),
+    }
+}
+
+fn pair<'a>(a: &'a RunResult, b: &'a RunResult, alpha: f64) -> Pair<'a> {
+    let (rounds_a, rounds_b) = (a.figures_by_round(), b.figures_by_round());
+    let judgements = METRICS.iter().filter_map(|metric| judge::judge(metric, &rounds_a, &rounds_b, alpha)).collect();
+    Pair { cell: a.file_stem(), a, b, unlike: differences(a, b), judgements }
+}

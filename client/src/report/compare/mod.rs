@@ -1,0 +1,157 @@
+//! Two runs against each other: what changed, how sure that is, and a word for it.
+
+mod benchstat;
+mod markdown;
+mod table;
+
+pub use self::{benchstat::benchstat, markdown::comparison_markdown, table::comparison};
+use super::{columns::percent, facets};
+use crate::{
+    compare::{Change, Comparison, Judgement, METRICS, Metric, Pair, Verdict},
+    measure::result::RunResult,
+    profile::three_digits,
+};
+
+/// A comparison as JSON: every judgement with the rounds' values it is made of.
+///
+/// # Errors
+/// Those of serialising, which a comparison doesn't have.
+pub fn comparison_json(comparison: &Comparison<'_>) -> Result<String, serde_json::Error> {
+    Ok(serde_json::to_string_pretty(comparison)? + "\n")
+}
+
+/// The cells of a judgement after its name: both sides with their spread, the change and where it lies, p.
+fn cells(judgement: &Judgement) -> [String; 7] {
+    let value = |median: Option<f64>| median.map_or_else(unknown, |median| figure(median, judgement.metric));
+    let spread = |spread: Option<f64>| spread.map_or_else(unknown, percent);
+    [
+        value(judgement.a.median),
+        spread(judgement.a.spread),
+        value(judgement.b.median),
+        spread(judgement.b.spread),
+        judgement.change.map_or_else(unknown, |change| difference(change.estimate, change)),
+        judgement.change.and_then(interval).unwrap_or_else(unknown),
+        judgement.p.map_or_else(unknown, probability),
+    ]
+}
+
+fn unknown() -> String {
+    super::columns::UNKNOWN.to_owned()
+}
+
+/// Bytes and allocations are counted, so that they are shown to the last digit that tells anything.
+fn figure(value: f64, metric: &str) -> String {
+    match metric {
+        "bytes_per_op" | "requested_bytes_per_op" => super::columns::whole(value),
+        "allocs_per_op" => crate::profile::two_decimals(value),
+        _ => three_digits(value),
+    }
+}
+
+fn interval(change: Change) -> Option<String> {
+    let (low, high) = change.interval?;
+    Some(format!("{} … {}", difference(low, change), difference(high, change)))
+}
+
+/// In percent where the change is relative, else in the figure's unit.
+fn difference(value: f64, change: Change) -> String {
+    let sign = if value < 0.0 { "−" } else { "+" };
+    match value.abs() {
+        0.0 => "0".to_owned(),
+        absolute if !change.relative => format!("{sign}{}", three_digits(absolute)),
+        share if share < 0.000_05 => format!("{sign}<0.01%"),
+        share if share < 0.009_95 => format!("{sign}{:.2}%", share * 100.0),
+        share if share < 0.995 => format!("{sign}{:.1}%", share * 100.0),
+        share => format!("{sign}{}%", three_digits((share * 100.0).round())),
+    }
+}
+
+fn probability(p: f64) -> String {
+    if p < 0.001 { "<0.001".to_owned() } else { format!("{p:.3}") }
+}
+
+fn metric(judgement: &Judgement) -> Option<&'static Metric> {
+    METRICS.iter().find(|metric| metric.key == judgement.metric)
+}
+
+fn name(judgement: &Judgement) -> &'static str {
+    metric(judgement).map_or(judgement.metric, |metric| metric.name)
+}
+
+/// What the two sides are called: by their runs, by their frameworks within one run, or by their place.
+fn names(pair: &Pair<'_>) -> [String; 2] {
+    let by = |of: fn(&RunResult) -> &String| [of(pair.a).clone(), of(pair.b).clone()];
+    let differ = |[a, b]: &[String; 2]| a != b;
+    let named = [by(|r| &r.label), by(|r| &r.framework)].into_iter().find(differ);
+    named.unwrap_or_else(|| ["first", "second"].map(str::to_owned))
+}
+
+/// `triple 128B-50: 128B payload, 50 calls in flight, protobuf, unary; before, 5 rounds → after, 5 rounds`
+fn heading(pair: &Pair<'_>) -> String {
+    let words =
+        [vec![format!("{} payload", facets::payload(pair.a)), facets::calls(pair.a)], facets::phrases(pair.a, &[])];
+    let rounds = |result: &RunResult| match result.rounds.len() {
+        1 => "1 round".to_owned(),
+        rounds => format!("{rounds} rounds"),
+    };
+    let [a, b] = names(pair);
+    format!(
+        "{} {}: {}; {a}, {} → {b}, {}",
+        pair.a.framework,
+        pair.a.scenario,
+        words.concat().join(", "),
+        rounds(pair.a),
+        rounds(pair.b)
+    )
+}
+
+/// What a reader must know of a pair, a sentence each: what the sides don't share, and each note with the figures it is of.
+fn notes(pair: &Pair<'_>) -> Vec<String> {
+    let unlike = pair.unlike.iter().map(|difference| format!("measured otherwise: {difference}"));
+    let mut grouped: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (judgement, note) in pair.judgements.iter().flat_map(|j| j.notes.iter().map(move |note| (j, note))) {
+        match grouped.iter_mut().find(|(known, _)| known == note) {
+            Some((_, names)) => names.push(name(judgement)),
+            None => grouped.push((note, vec![name(judgement)])),
+        }
+    }
+    let all = pair.judgements.len();
+    let said = grouped.into_iter().map(|(note, names)| {
+        if names.len() == all { note.to_owned() } else { format!("{}: {note}", names.join(", ")) }
+    });
+    unlike.chain(said).collect()
+}
+
+/// What the columns mean, and what no statistics of rounds can see.
+fn footnotes(comparison: &Comparison<'_>) -> Vec<String> {
+    let judgements = comparison.pairs.iter().flat_map(|pair| &pair.judgements);
+    let judged = judgements.filter(|judgement| judgement.verdict != Verdict::CannotJudge).count();
+    let confidence = (1.0 - comparison.alpha) * 100.0;
+    let by_chance = judged as f64 * comparison.alpha;
+    let mut notes = vec![
+        format!(
+            "Sides: median of the rounds, ± half their range ÷ median. change: the median over all pairs of a round of one and a round \
+             of the other (Hodges–Lehmann); at {confidence}%: where it lies. p: Mann–Whitney, two-sided."
+        ),
+        "The rounds of a run share a server process and some minutes of the machine: what else differs from run to run is in no \
+         spread, and moves times more than counts."
+            .to_owned(),
+    ];
+    if judged > 0 {
+        notes.push(format!(
+            "better, worse: p ≤ {} and an interval without 0. Were both runs the same, {by_chance:.1} of {judged} figures judged would \
+             be so by chance.",
+            comparison.alpha
+        ));
+    }
+    notes
+}
+
+/// What only one of the runs has, a line each.
+fn lonely(comparison: &Comparison<'_>) -> Vec<String> {
+    let of = |side: &str, cells: &[String]| match cells {
+        [] => None,
+        cells => Some(format!("Only in the {side} run: {}", cells.join(", "))),
+    };
+    of("first", &comparison.only_a).into_iter().chain(of("second", &comparison.only_b)).collect()
+}
