@@ -4,7 +4,7 @@ mod results;
 
 use analyze::{
     compare::{ALPHA, Verdict, compare},
-    measure::result::RunResult,
+    measure::result::{RunResult, ServerOrigin},
     report::{self, Style},
     scenario::PayloadPattern,
 };
@@ -80,6 +80,10 @@ fn runs_that_were_measured_otherwise_are_unlike() {
     assert_eq!(unlike(|b| b.payload_pattern = PayloadPattern::Zeros), "payload pattern: random against zeros");
     assert_eq!(unlike(|b| b.environment.server_cpus = Some(vec![0, 1])), "the server's CPUs: [0] against [0,1]");
     assert_eq!(unlike(|b| b.environment.cpu_model = None), "CPU model: Some CPU against unknown");
+    assert_eq!(
+        unlike(|b| b.environment.server = ServerOrigin::Attached),
+        "who started the server: started against attached"
+    );
     let wire = unlike(|b| {
         let wire = b.wire.as_mut().unwrap();
         wire.response_content_type = Some("application/grpc".to_owned());

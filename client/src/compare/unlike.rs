@@ -52,6 +52,7 @@ pub fn differences(a: &RunResult, b: &RunResult) -> Vec<Difference> {
         ("CPU model", (known(&one.cpu_model), known(&other.cpu_model))),
         ("CPUs", (known(&one.cpus), known(&other.cpus))),
         ("kernel", (known(&one.kernel), known(&other.kernel))),
+        ("who started the server", (known(&Some(one.server)), known(&Some(other.server)))),
         ("the server's CPUs", (known(&one.server_cpus), known(&other.server_cpus))),
         ("the load generator's CPUs", (known(&one.client_cpus), known(&other.client_cpus))),
     ];
