@@ -179,6 +179,11 @@ async fn health_is_told_and_watched_until_the_drain() {
         assert_eq!((reply.grpc_status(), reply.body), (Some(0), serving.clone()), "{service}");
     }
     assert_eq!(client.call(CHECK, &[GRPC], &[&ask("other")]).await.grpc_status(), Some(5));
+    // What is quoted of a name is no longer than headers may be.
+    let reply = client.call(CHECK, &[GRPC], &[&ask(&"x".repeat(1 << 20))]).await;
+    let said = reply.trailers["grpc-message"].to_str().unwrap();
+    assert_eq!((reply.grpc_status(), said.len() < 2000), (Some(5), true), "{} bytes", said.len());
+    assert!(said.starts_with("unknown service xxx"), "{said}");
 
     let mut other = client.open(WATCH, &[GRPC]).await;
     other.send(&ask("other"), true);

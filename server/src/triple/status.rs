@@ -19,6 +19,10 @@ pub(crate) const GRPC_STATUS_DETAILS: HeaderName = HeaderName::from_static("grpc
 pub(crate) const TRAILER_NAMES: HeaderValue =
     HeaderValue::from_static("grpc-status, grpc-message, grpc-status-details-bin");
 
+/// Longest message of a fault, in bytes. Some quote what the caller sent, which may be as long as a message, and each goes
+/// out twice.
+const LONGEST_MESSAGE: usize = 1 << 10;
+
 /// The gRPC codes this server answers with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -67,8 +71,14 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
+    /// A message that is too long is cut.
     pub(crate) fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { code, message: message.into() }
+        let message = message.into();
+        if message.len() <= LONGEST_MESSAGE {
+            return Self { code, message };
+        }
+        let shown = &message[..message.floor_char_boundary(LONGEST_MESSAGE)];
+        Self { code, message: format!("{shown}…").into() }
     }
 
     pub(crate) fn too_large(length: usize, limit: usize) -> Self {
@@ -146,6 +156,15 @@ mod tests {
     #[test]
     fn control_characters_and_utf_8_are_escaped() {
         assert_eq!(percent_encode("a\n\u{e9}~ "), "a%0A%C3%A9~ ");
+    }
+
+    #[test]
+    fn a_long_message_is_cut_between_characters() {
+        let message = |text: String| Fault::new(Code::NotFound, text).message.into_owned();
+        let longest = "é".repeat(LONGEST_MESSAGE / 2);
+        assert_eq!(message(longest.clone()), longest);
+        assert_eq!(message(format!("{longest}.")), format!("{longest}…"));
+        assert_eq!(message(format!("a{longest}")), format!("a{}…", &longest[2..]));
     }
 
     #[test]
