@@ -4,6 +4,8 @@
 
 mod support;
 
+use std::time::Duration;
+
 use echo_proto::health::HealthCheckRequest;
 use echo_server::triple;
 use prost::Message;
@@ -13,6 +15,7 @@ use support::{
     http1,
     http2::Client,
 };
+use tokio::time;
 
 const GRPC: (&str, &str) = ("content-type", "application/grpc+proto");
 
@@ -164,6 +167,30 @@ async fn a_request_that_does_not_end_in_time_is_given_up() {
         call.send(b"{", false);
         assert_eq!(call.reply().await.status, 408, "{timeout}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn messages_that_wait_are_not_answered_after_the_deadline() {
+    let server = Server::start(triple::Options::default()).await;
+    let message = framed(0, &benchmark(&[7; 100]));
+    // The client takes one reply at a time: the others wait, and so do their requests.
+    let mut settings = h2::client::Builder::new();
+    settings.initial_window_size(message.len() as u32);
+    let client = Client::with(server.addr, &mut settings).await;
+    let mut call = client.open(STREAM, &[GRPC, ("grpc-timeout", "100m")]).await;
+    (0..5).for_each(|_| call.send(&message, false));
+    call.headers().await;
+    let body = call.body.as_mut().unwrap();
+    assert_eq!(body.data().await.unwrap().unwrap(), message);
+    time::advance(Duration::from_secs(1)).await;
+    body.flow_control().release_capacity(message.len()).unwrap();
+    let mut late = 0;
+    while let Some(reply) = call.data().await {
+        assert_eq!(reply, message);
+        late += 1;
+    }
+    assert!(late <= 1, "{late}: the one that hyper held is no more than that");
+    assert_eq!(call.trailers().await["grpc-status"], "4");
 }
 
 #[tokio::test]

@@ -1,4 +1,8 @@
 //! How long a caller waits, in each dialect.
+//!
+//! Limit: a stream's deadline is looked at when a reply is asked for or waited for. While the client's flow-control window is
+//! full hyper holds one reply and asks for no other, so that a caller who does not read learns that its time is over once it
+//! does.
 
 use std::{
     pin::Pin,
@@ -51,6 +55,17 @@ impl Deadline {
                 let at = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
                 Ok(Self { at, timer: None })
             }
+        }
+    }
+
+    /// For work that never waits.
+    ///
+    /// # Errors
+    /// The time has come: `deadline_exceeded`.
+    pub(crate) fn check(&self) -> Result<(), Fault> {
+        match self.at {
+            Some(at) if at <= Instant::now() => Err(exceeded()),
+            _ => Ok(()),
         }
     }
 

@@ -146,8 +146,10 @@ impl EchoStream {
         self.op.get_or_insert_with(|| self.method.start());
     }
 
-    /// Counts the message as answered.
+    /// Counts the message as answered, if the deadline hasn't passed. Where messages come without a pause, nothing has
+    /// waited for it.
     fn answered(&mut self, reply: Message) -> Poll<Result<Option<Message>, Fault>> {
+        self.deadline.check()?;
         if let Some(op) = self.op.take() {
             op.ok();
         }
