@@ -1,4 +1,5 @@
-//! Bytes in the pieces the transport read them in, so that a large message is never copied together.
+//! Bytes in the pieces the transport read them in, so that a large message is never copied together; unless it came in so
+//! many short ones that these would cost more than the message.
 
 use std::{io::IoSlice, mem};
 
@@ -10,7 +11,7 @@ use crate::handler::repeated;
 /// Pieces held without an allocation: what a message of one or two DATA frames needs.
 const INLINE: usize = 2;
 
-/// Most pieces shorter than [`LARGE_PIECE`] that a repetition is made of.
+/// Most pieces shorter than [`LARGE_PIECE`] that are kept as they are, or that a repetition is made of.
 const MOST_SMALL_PIECES: usize = 16;
 /// A piece worth sending by itself, in bytes.
 const LARGE_PIECE: usize = 4 << 10;
@@ -29,11 +30,32 @@ pub(crate) struct Segments {
 }
 
 impl Segments {
+    /// Keeps the piece as it is, or copies it behind the last one if there are many and both are short: what is held stays
+    /// near `len`, however many DATA frames a peer cut it into.
     pub(crate) fn push(&mut self, piece: Bytes) {
-        if !piece.is_empty() {
-            self.len += piece.len();
-            self.pieces.push(piece);
+        if piece.is_empty() {
+            return;
         }
+        self.len += piece.len();
+        match self.pieces.last() {
+            Some(last) if self.pieces().len() >= MOST_SMALL_PIECES && last.len().max(piece.len()) < LARGE_PIECE => {
+                self.append(&piece);
+            }
+            _ => self.pieces.push(piece),
+        }
+    }
+
+    #[cold]
+    fn append(&mut self, piece: &[u8]) {
+        let last = self.pieces.pop().unwrap_or_default();
+        // A block that was begun here has no other owner, and room.
+        let mut block = last.try_into_mut().unwrap_or_else(|last| {
+            let mut block = BytesMut::with_capacity(2 * LARGE_PIECE);
+            block.put(last);
+            block
+        });
+        block.put(piece);
+        self.pieces.push(block.freeze());
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -162,6 +184,34 @@ mod tests {
         assert_eq!(it.chunks_vectored(&mut slices), 2);
         assert_eq!((&*slices[0], &*slices[1]), (&b"de"[..], &b"f"[..]));
         assert_eq!(it.into_contiguous(), "def");
+    }
+
+    #[test]
+    fn bytes_in_many_short_pieces_are_copied_into_few() {
+        for (step, large) in [(1, 0), (1, LARGE_PIECE), (100, 0), (LARGE_PIECE - 1, 0), (7, 1 << 18)] {
+            let bytes: Vec<u8> = (0..300_000).map(|at| (at / 3) as u8).collect();
+            let (first, rest) = bytes.split_at(large);
+            let mut it = Segments::from(Bytes::copy_from_slice(first));
+            rest.chunks(step).for_each(|piece| it.push(Bytes::copy_from_slice(piece)));
+            let most = MOST_SMALL_PIECES + 1 + bytes.len() / LARGE_PIECE;
+            assert!(it.pieces().len() <= most, "in pieces of {step}: {} are held", it.pieces().len());
+            assert_eq!(it.remaining(), bytes.len());
+            assert!(it.into_contiguous() == bytes, "in pieces of {step}");
+        }
+    }
+
+    #[test]
+    fn large_pieces_are_kept_as_they_are_among_short_ones() {
+        let mut it = Segments::default();
+        let large = Bytes::from(vec![7; LARGE_PIECE]);
+        (0..100).for_each(|_| it.push(Bytes::from_static(b"ab")));
+        it.push(large.clone());
+        it.push(Bytes::from_static(b"c"));
+        it.push(Bytes::from_static(b"d"));
+        let [.., between, behind] = it.pieces() else { panic!("{} pieces", it.pieces().len()) };
+        assert_eq!((between.as_ptr(), &**behind), (large.as_ptr(), &b"cd"[..]));
+        assert_eq!(it.pieces().len(), MOST_SMALL_PIECES + 2);
+        assert!(it.into_contiguous() == ["ab".repeat(100).as_bytes(), &large, b"cd"].concat());
     }
 
     #[test]
