@@ -177,6 +177,18 @@ fn a_payload_within_an_object_or_map() {
     }
 }
 
+#[test]
+fn classes_defined_before_the_payload_stay_defined() {
+    for argument in [
+        // An object whose payload a definition stands before, and behind it an object of that class.
+        &b"C\x01R\x92\x07payload\x01x\x60C\x01S\x90\x21\xaa\x61"[..],
+        b"H\x07payloadC\x01S\x90C\x01T\x90\x21\xaa\x01x\x61Z",
+        b"C\x01S\x90\x21\xaa",
+    ] {
+        assert_echoed(&wrapped("hessian2", argument, "R"), b"\xaa", "hessian2");
+    }
+}
+
 fn pojo(len: usize) -> Pojo {
     Pojo { before: vec![None, Some(1 << 40)], payload: payload(len), after: "end".into() }
 }

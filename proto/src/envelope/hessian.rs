@@ -12,11 +12,13 @@ use crate::{
 /// Reads the argument to its end. What is no payload is checked and thrown away: it may be millions of values.
 pub(super) fn find(argument: Reader<'_>) -> Result<Found, EnvelopeError> {
     let mut decoder = Decoder::from(argument).discarding();
+    decoder.definitions()?;
+    let begin = decoder.offset();
     let found = match decoder.open()? {
         Opened::Object(class) => {
             let mut found = None;
             for field in &class.fields {
-                let (start, value) = (decoder.offset(), decoder.value()?);
+                let (value, start) = value(&mut decoder)?;
                 if *field == *PAYLOAD {
                     found = Some(payload(value, start, decoder.offset())?);
                 }
@@ -27,7 +29,7 @@ pub(super) fn find(argument: Reader<'_>) -> Result<Found, EnvelopeError> {
             let mut found = None;
             while !decoder.at_end()? {
                 let key = decoder.value()?;
-                let (start, value) = (decoder.offset(), decoder.value()?);
+                let (value, start) = value(&mut decoder)?;
                 if matches!(key, Value::String(key) if *key == *PAYLOAD) {
                     found = Some(payload(value, start, decoder.offset())?);
                 }
@@ -35,12 +37,19 @@ pub(super) fn find(argument: Reader<'_>) -> Result<Found, EnvelopeError> {
             found.ok_or(EnvelopeError::Shape("a map without a \"payload\""))?
         }
         Opened::Value(Value::Null) => return Err(EnvelopeError::Shape("null")),
-        Opened::Value(value) => payload(value, 0, decoder.offset())?,
+        Opened::Value(value) => payload(value, begin, decoder.offset())?,
     };
     match decoder.remaining() {
         0 => Ok(found),
         rest => Err(DecodeError { offset: decoder.offset(), kind: DecodeErrorKind::TrailingBytes(rest) }.into()),
     }
+}
+
+/// The next value and where it begins: behind the definitions before it, which what follows may need.
+fn value(decoder: &mut Decoder<'_>) -> Result<(Value, usize), DecodeError> {
+    decoder.definitions()?;
+    let start = decoder.offset();
+    Ok((decoder.value()?, start))
 }
 
 /// The payload that a value is; a null is an empty one.

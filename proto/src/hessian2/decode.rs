@@ -111,14 +111,20 @@ impl<'a> Decoder<'a> {
         self.known("class", class, &self.classes).cloned().map(Opened::Object)
     }
 
-    /// The code of the next value. Definitions of classes may stand before it.
+    /// The code of the next value.
     fn code(&mut self) -> Result<u8, DecodeError> {
-        loop {
-            match byte(&mut self.input)? {
-                CLASS => self.class_definition()?,
-                code => return Ok(code),
-            }
+        self.definitions()?;
+        byte(&mut self.input)
+    }
+
+    /// Reads the definitions of classes that may stand before a value. They hold for all that follows, and not for that value
+    /// alone.
+    pub(crate) fn definitions(&mut self) -> Result<(), DecodeError> {
+        while self.input.chunk().first() == Some(&CLASS) {
+            self.input.advance(1);
+            self.class_definition()?;
         }
+        Ok(())
     }
 
     fn value_of(&mut self, code: u8) -> Result<Value, DecodeError> {
