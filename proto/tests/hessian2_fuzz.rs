@@ -13,7 +13,7 @@ use std::thread;
 use bytes::Bytes;
 use echo_proto::{
     envelope::{EnvelopeError, Serialization, decode_request, encode_request, is_envelope},
-    hessian2::{DecodeError, Decoder, Encoder, List, Map, Object, Value},
+    hessian2::{DecodeError, Decoder, Encoder, List, Map, Object, Value, decode_binary},
     triple::TripleRequestWrapper,
 };
 use prost::Message;
@@ -268,6 +268,16 @@ fn an_envelope_full_of_what_nobody_asked_for() {
         assert_eq!(request.map(|it| it.payload().concat()).ok(), is_read.then(|| b"a".to_vec()));
         assert!(in_use < 4 << 20, "{in_use} bytes in use");
     }
+}
+
+#[test]
+fn a_byte_array_in_short_chunks_takes_no_more_than_its_bytes() {
+    const CHUNKS: usize = 1 << 18;
+    let argument = [&b"A\x00\x01a".repeat(CHUNKS)[..], b"\x21a"].concat();
+    let input = [Bytes::from(argument)];
+    let (payload, in_use) = peak(|| decode_binary(&input).unwrap());
+    assert!(payload.concat() == vec![b'a'; CHUNKS + 1]);
+    assert!(in_use < CHUNKS + 1000, "{in_use} bytes in use");
 }
 
 #[test]

@@ -9,6 +9,10 @@ use super::{
 };
 use crate::pieces::{Pieces, Reader};
 
+/// Most slices that are kept as they are, however short.
+const MOST_SHORT_SLICES: usize = 16;
+/// A slice that is worth keeping, in bytes, on average: one takes 32 bytes itself.
+const WORTHY_SLICE: usize = 256;
 /// What Java writes as one chunk: its buffer of 8192 bytes less the chunk's head.
 const CHUNK: usize = 8192 - CHUNK_HEAD;
 /// The code and a 16-bit length.
@@ -53,7 +57,7 @@ const fn last_head_len(last: usize) -> usize {
     }
 }
 
-/// Reads an input that is one byte array. The slices are those of the input: nothing is copied.
+/// Reads an input that is one byte array. The slices are those of the input, without a copy, unless they are many and short.
 ///
 /// # Errors
 /// The input is something else, or more than that.
@@ -73,8 +77,16 @@ pub(super) fn binary(code: u8, input: &mut Reader<'_>) -> Result<Option<Pieces>,
         return Ok(None);
     }
     // Counted first, so that one allocation holds the slices. What is counted is there: no claim is believed.
-    let mut slices = 0;
-    for_each_chunk(code, &mut input.clone(), |chunk| slices += chunk.slices())?;
+    let (mut slices, mut len) = (0, 0);
+    for_each_chunk(code, &mut input.clone(), |chunk| {
+        len += chunk.remaining();
+        slices += chunk.slices();
+    })?;
+    if slices > MOST_SHORT_SLICES && len / slices < WORTHY_SLICE {
+        let mut whole = Vec::with_capacity(len);
+        for_each_chunk(code, input, |chunk| whole.put(chunk))?;
+        return Ok(Some(Pieces::from_iter([Bytes::from(whole)])));
+    }
     let mut pieces = Pieces::with_capacity(slices);
     for_each_chunk(code, input, |chunk| chunk.take_slices(&mut pieces))?;
     Ok(Some(pieces))
