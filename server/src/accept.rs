@@ -71,7 +71,7 @@ where
     if time::timeout(DRAIN_LIMIT, all_ended).await.is_ok() {
         return Ok(());
     }
-    Err(ServeError::DrainTimeout { connections: connections.len(), limit: DRAIN_LIMIT })
+    Err(ServeError::DrainTimeout { connections: Some(connections.len()), limit: DRAIN_LIMIT })
 }
 
 fn no_delay(stream: TcpStream) -> io::Result<TcpStream> {

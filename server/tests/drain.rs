@@ -46,7 +46,27 @@ async fn a_call_that_does_not_finish_is_cut_off() {
     tokio::time::pause();
     server.stop();
     match server.serving.await.unwrap() {
-        Err(ServeError::DrainTimeout { connections, .. }) => assert_eq!(connections, 1),
+        Err(ServeError::DrainTimeout { connections, .. }) => assert_eq!(connections, Some(1)),
+        other => panic!("drained with a call in flight: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn grpc_cuts_off_too_and_does_not_know_how_many() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let addr = listener.local_addr().unwrap();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let serving = tokio::spawn(grpc::run(listener, grpc::Options::default(), async {
+        let _ = stopped.await;
+    }));
+    let client = Client::connect(addr).await;
+    client.call(UNARY, &[GRPC], &[&framed(0, b"")]).await;
+    let mut stuck = client.open(UNARY, &[GRPC]).await;
+    stuck.send(b"\0", false);
+    tokio::time::pause();
+    stop.send(()).unwrap();
+    match serving.await.unwrap() {
+        Err(ServeError::DrainTimeout { connections, .. }) => assert_eq!(connections, None),
         other => panic!("drained with a call in flight: {other:?}"),
     }
 }

@@ -71,6 +71,21 @@ async fn grpc_compresses_only_when_told_and_what_the_client_takes() {
 }
 
 #[tokio::test]
+async fn grpc_says_by_its_code_whether_a_message_was_too_large_before_or_after_decompression() {
+    for codec_buffer in [grpc::TONIC_CODEC_BUFFER, 512] {
+        let options =
+            grpc::Options { codec_buffer, accept_gzip: true, message_limit: 1000, ..grpc::Options::default() };
+        let client = Client::connect(start_grpc(options).await).await;
+        let headers = [GRPC, ("grpc-encoding", "gzip")];
+        for (message, code) in [(framed(0, &benchmark(&[5; 1000])), 11), (framed(1, &gzip(&benchmark(&[5; 1000]))), 8)]
+        {
+            let reply = client.call(UNARY, &headers, &[&message]).await;
+            assert_eq!(reply.grpc_status(), Some(code), "{codec_buffer}, {} bytes", message.len());
+        }
+    }
+}
+
+#[tokio::test]
 async fn raw_echoes_messages_of_any_size_however_they_arrive() {
     let addr = start_raw(raw::Options::default()).await;
     let mut socket = TcpStream::connect(addr).await.unwrap();

@@ -29,7 +29,8 @@ pub struct Options {
     /// HTTP/2 settings.
     #[serde(flatten)]
     pub http2: Http2Settings,
-    /// The largest message in bytes, both ways; a larger one ends in `OUT_OF_RANGE`, as tonic has it.
+    /// The largest message in bytes, both ways. As tonic has it, a larger one ends in `OUT_OF_RANGE`, and in
+    /// `RESOURCE_EXHAUSTED` if it is larger only once it is decompressed.
     pub message_limit: usize,
     /// Codec buffer in bytes. Another than [`TONIC_CODEC_BUFFER`] puts our own codec in the place of tonic's.
     pub codec_buffer: usize,
@@ -57,8 +58,8 @@ impl Default for Options {
 /// Serves until `shutdown` completes, then until every call in flight has ended.
 ///
 /// # Errors
-/// [`ServeError::DrainTimeout`] when calls took longer than [`DRAIN_LIMIT`] to end: tonic does not say how many, so it
-/// counts one. [`ServeError::Grpc`] when tonic's server fails.
+/// [`ServeError::DrainTimeout`] when calls took longer than [`DRAIN_LIMIT`] to end; tonic does not say how many.
+/// [`ServeError::Grpc`] when tonic's server fails.
 pub async fn run(
     listener: TcpListener,
     options: Options,
@@ -75,7 +76,7 @@ pub async fn run(
     };
     tokio::select! {
         served = serve(listener, options, signal) => served.map_err(ServeError::Grpc),
-        () = drain_limit => Err(ServeError::DrainTimeout { connections: 1, limit: DRAIN_LIMIT }),
+        () = drain_limit => Err(ServeError::DrainTimeout { connections: None, limit: DRAIN_LIMIT }),
     }
 }
 
