@@ -6,7 +6,9 @@ use std::{path::Path, time::Duration};
 
 use analyze::{
     load::End,
-    measure::result::{BytesBasis, Interval, MemoryUse, PerOp, ProcessUse, RunMeta, RunResult, ServerReading},
+    measure::result::{
+        BytesBasis, Interval, MemoryUse, PerOp, ProcessUse, RunMeta, RunResult, ServerOrigin, ServerReading,
+    },
     scenario::Compression,
     store::{Artifact, Store, StoreError, load_result},
 };
@@ -260,6 +262,26 @@ fn what_was_asked_for_and_is_not_so_is_a_warning() {
         compress(meta, Compression::Default);
     });
     assert_eq!(applied, "");
+    let level = |framework, server, how| {
+        warnings(&|meta| {
+            gzip(meta);
+            compress(meta, how);
+            (meta.framework, meta.environment.server) = (String::from(framework), server);
+        })
+    };
+    let (started, attached) = (ServerOrigin::Started, ServerOrigin::Attached);
+    assert_eq!(
+        level("grpc", started, Compression::Fastest),
+        "replies are compressed at level 6, the only one of tonic, though --compression fastest asks for level 1"
+    );
+    for framework in ["grpc", "triple"] {
+        assert_eq!(
+            level(framework, attached, Compression::Best),
+            "replies are compressed at the attached server's own level: --compression best sets that of requests only"
+        );
+        assert_eq!(level(framework, attached, Compression::Default), "");
+    }
+    assert_eq!(level("triple", started, Compression::Best), "");
     let overlap = warnings(&|meta| meta.environment.server_cpus = Some(vec![0, 1]));
     assert_eq!(overlap, "server and load generator share CPU 1: each is measured with the other in its way");
     let unknown = warnings(&|meta| meta.environment.server_cpus = None);

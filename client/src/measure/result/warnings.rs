@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::{BytesBasis, Figures, Interval, LoadKind, PerOp, Round, RunResult, ServerReading, SiteTable};
+use super::{BytesBasis, Figures, Interval, LoadKind, PerOp, Round, RunResult, ServerOrigin, ServerReading, SiteTable};
 use crate::{
     load::{Case, IDENTITY},
     measure::shared_cpus,
@@ -100,6 +100,19 @@ fn compression(result: &RunResult, case: &Case, warnings: &mut Vec<String>) {
     }
     if case.compression != Compression::None && wire.request_encoding == IDENTITY {
         warnings.push(format!("requests are not compressed, though --compression {} asks for it", case.compression));
+    }
+    let level = case.compression.gzip_level().filter(|_| case.compression != Compression::Default);
+    if let Some(level) = level.filter(|_| wire.response_encoding != IDENTITY) {
+        let asked = case.compression;
+        match result.environment.server {
+            ServerOrigin::Attached => warnings.push(format!(
+                "replies are compressed at the attached server's own level: --compression {asked} sets that of requests only"
+            )),
+            ServerOrigin::Started if result.framework == Framework::Grpc.name() => warnings.push(format!(
+                "replies are compressed at level 6, the only one of tonic, though --compression {asked} asks for level {level}"
+            )),
+            ServerOrigin::Started => {}
+        }
     }
 }
 

@@ -42,7 +42,8 @@ pub(crate) struct SentArgs {
     /// protobuf, hessian2 or msgpack; the last two as arguments in Triple's envelope
     #[arg(long, value_name = "NAME", default_value = "protobuf", allow_hyphen_values = true)]
     pub(crate) serialization: String,
-    /// none, default, fastest or best: gzip, requests and replies
+    /// none, default, fastest or best: gzip at level 6, 1 or 9, requests and replies; replies of gRPC at 6 always, those of
+    /// a server given with --addr at its own
     #[arg(long, value_name = "NAME", default_value = "none", allow_hyphen_values = true)]
     pub(crate) compression: String,
     /// Take gzipped replies to requests that are not, as dubbo-go's client does
