@@ -148,7 +148,16 @@ fn wrong_usage_is_one_line_and_exit_code_2() {
         (&["tripel"][..], "error: unrecognized subcommand 'tripel'. Usage: echo-server <triple|grpc|raw>"),
         (&[], "error: 'echo-server' requires a subcommand but one was not provided [subcommands: triple, grpc, raw"),
         (&["triple", "--adr", "x"], "error: unexpected argument '--adr' found"),
-        (&["triple", "--addr", "x"], "error: invalid value 'x' for '--addr <HOST:PORT>': "),
+        (
+            &["triple", "--addr", "localhost:20000"],
+            "error: invalid value 'localhost:20000' for '--addr <IP:PORT>': allowed is an IP address and a port, as \
+             127.0.0.1:20000",
+        ),
+        (
+            &["triple", "--debug-addr", "localhost:8000"],
+            "error: invalid value 'localhost:8000' for '--debug-addr <IP:PORT|off>': allowed are an IP address and a port, \
+             as 127.0.0.1:8000, and off",
+        ),
         (
             &["triple", "--max-frame-size", "5"],
             "error: invalid value '5' for '--max-frame-size <BYTES>': 5 is not in 16384..=16777215",
@@ -173,7 +182,8 @@ fn wrong_usage_is_one_line_and_exit_code_2() {
         ),
         (
             &["raw", "--debug-addr", "on"],
-            "error: invalid value 'on' for '--debug-addr <HOST:PORT|off>': allowed are HOST:PORT and off",
+            "error: invalid value 'on' for '--debug-addr <IP:PORT|off>': allowed are an IP address and a port, as 127.0.0.1:8000, \
+             and off",
         ),
         (
             &["raw", "--debug-addr", "0.0.0.0:0"],

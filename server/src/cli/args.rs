@@ -15,6 +15,8 @@ use crate::{DEFAULT_MESSAGE_LIMIT, Handler, Http2Settings, grpc, raw, triple};
 const LARGEST_WINDOW: i64 = (1 << 31) - 1;
 const LARGEST_MESSAGE_LIMIT: u64 = 1 << 30;
 const LONGEST_SLEEP: Duration = Duration::from_secs(3600);
+/// What addresses are, up to the port of the example: names are not looked up.
+const IP_AND_PORT: &str = "an IP address and a port, as 127.0.0.1";
 
 /// Instrumented echo servers with Go-compatible debug endpoints
 #[derive(Debug, Clone, Subcommand)]
@@ -75,10 +77,10 @@ pub struct RawArgs {
 #[derive(Debug, Clone, Args)]
 pub struct HostArgs {
     /// Address to serve on; port 0 takes a free one [default: 127.0.0.1 and the framework's port]
-    #[arg(long, value_name = "HOST:PORT")]
+    #[arg(long, value_name = "IP:PORT", value_parser = parse_addr)]
     pub addr: Option<SocketAddr>,
     /// Address of the debug endpoints, or `off` [default: 127.0.0.1 and the framework's debug port]
-    #[arg(long, value_name = "HOST:PORT|off")]
+    #[arg(long, value_name = "IP:PORT|off")]
     pub debug_addr: Option<DebugAddr>,
     /// Let the debug endpoints listen on an address that is not loopback
     #[arg(long)]
@@ -142,7 +144,7 @@ impl FromStr for DebugAddr {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "off" => Ok(DebugAddr::Off),
-            _ => text.parse().map(DebugAddr::At).map_err(|_| "allowed are HOST:PORT and off".to_owned()),
+            _ => text.parse().map(DebugAddr::At).map_err(|_| format!("allowed are {IP_AND_PORT}:8000, and off")),
         }
     }
 }
@@ -249,6 +251,10 @@ impl Http2Args {
 
 fn loopback(port: u16) -> SocketAddr {
     (Ipv4Addr::LOCALHOST, port).into()
+}
+
+fn parse_addr(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| format!("allowed is {IP_AND_PORT}:20000"))
 }
 
 fn parse_sleep(text: &str) -> Result<Duration, String> {

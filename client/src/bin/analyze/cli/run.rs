@@ -135,7 +135,7 @@ pub(crate) struct MachineArgs {
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     pub(crate) client_cpus: Option<String>,
     /// Serve the load generator's own debug endpoints while it runs, as 127.0.0.1:18888
-    #[arg(long, value_name = "HOST:PORT", allow_hyphen_values = true)]
+    #[arg(long, value_name = "IP:PORT", allow_hyphen_values = true)]
     pub(crate) client_debug: Option<String>,
     /// Let --client-debug be an address that is not loopback
     #[arg(long)]

@@ -171,12 +171,12 @@ fn client_debug(machine: &MachineArgs) -> Result<Option<Options>, UsageError> {
     let allow_remote = machine.allow_remote;
     let Some(text) = &machine.client_debug else {
         return match allow_remote {
-            true => Err(UsageError("--allow-remote: goes with --client-debug HOST:PORT".to_owned())),
+            true => Err(UsageError("--allow-remote: goes with --client-debug IP:PORT".to_owned())),
             false => Ok(None),
         };
     };
     let addr: std::net::SocketAddr = text.parse().map_err(|_| {
-        UsageError(format!("--client-debug {text:?}: must be an address and a port, as 127.0.0.1:18888"))
+        UsageError(format!("--client-debug {text:?}: must be an IP address and a port, as 127.0.0.1:18888"))
     })?;
     if !allow_remote && !addr.ip().is_loopback() {
         return Err(UsageError(format!(

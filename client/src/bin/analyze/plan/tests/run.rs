@@ -193,8 +193,11 @@ fn wrong_values_name_flag_value_and_what_is_allowed() {
             &["--client-cpus", "1-"],
             "--client-cpus: \"1-\": must be CPU numbers below 1024 and ranges of them, as 0,2-3",
         ),
-        (&["--allow-remote"], "--allow-remote: goes with --client-debug HOST:PORT"),
-        (&["--client-debug", "here"], "--client-debug \"here\": must be an address and a port, as 127.0.0.1:18888"),
+        (&["--allow-remote"], "--allow-remote: goes with --client-debug IP:PORT"),
+        (
+            &["--client-debug", "localhost:18888"],
+            "--client-debug \"localhost:18888\": must be an IP address and a port, as 127.0.0.1:18888",
+        ),
         (
             &["--client-debug", "0.0.0.0:1"],
             "--client-debug 0.0.0.0:1: not a loopback address: allowed only with --allow-remote",
