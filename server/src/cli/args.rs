@@ -94,8 +94,8 @@ pub struct HostArgs {
     /// The largest message, both ways
     #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MESSAGE_LIMIT as u64, value_parser = value_parser!(u64).range(1..=LARGEST_MESSAGE_LIMIT))]
     pub message_limit: u64,
-    /// Drain and end when the process that started this one ends; its id may be given, so that its end is noticed
-    /// however early it comes
+    /// Drain and end when the thread that started this process ends, be it with its process or before it; the process's id
+    /// may be given, so that its end is noticed however early it comes
     #[arg(long, value_name = "PID", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
     pub exit_with_parent: Option<u32>,
 }
