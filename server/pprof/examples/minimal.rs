@@ -9,6 +9,7 @@ static ALLOC: CountingAlloc<Jemalloc> = CountingAlloc::jemalloc();
 
 fn main() -> Result<(), Error> {
     let server = debug_pprof::serve(Options { addr: ([127, 0, 0, 1], 8000).into(), allow_remote: false })?;
+    debug_pprof::set_ready(true); // Until then, `/healthz` answers 503.
     println!("go tool pprof http://{}/debug/pprof/allocs", server.local_addr());
     loop {
         // Work to look at: a megabyte of strings ten times a second.

@@ -15,6 +15,8 @@
 //! }
 //! ```
 //!
+//! `/healthz` answers 503 until the program calls [`set_ready`]: only the program knows when it serves.
+//!
 //! Build it with `-C force-frame-pointers=yes` (in `.cargo/config.toml`) and `debug = "limited"` in the release profile: the
 //! first gives the allocation profiles their stacks, the second their lines and names. With `"line-tables-only"` the lines
 //! stay, but inlined functions are called `poll` or `new`, without their path.

@@ -41,7 +41,7 @@ const FLAMEGRAPH_SECONDS: u64 = 5;
 static READY: AtomicBool = AtomicBool::new(false);
 static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// What `/healthz` answers from now on: 200 when ready, else 503.
+/// What `/healthz` answers from now on: 200 when ready, else 503, which is also what it answers before the first call.
 pub fn set_ready(ready: bool) {
     READY.store(ready, Relaxed);
 }
