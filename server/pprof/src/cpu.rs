@@ -5,6 +5,11 @@
 //! kernel's tick: asking for more samples than there are ticks gives as many as there are ticks. So the period that the
 //! profile states is what was measured: CPU time used ÷ samples taken, and the samples add up to the CPU time.
 //!
+//! The crate `pprof` (0.15) has the same timer and unwinder and does not do for a profile that is read by line and must add up:
+//! its values and its period are those of the rate asked for, whatever the kernel gave; it writes one location a function
+//! name, with the line it met first, and no addresses; a sample that comes while another is being taken is dropped and not
+//! counted; and its handler writes to a file when its buffer is full.
+//!
 //! Limit: the unwinder is safe in a signal handler where it finds its tables without a lock, as glibc has it since 2.35
 //! (`_dl_find_object`); before, a signal within `dlopen` could deadlock.
 
