@@ -4,7 +4,7 @@
 //! dubbo-go answers with the former.
 //!
 //! This is the envelope of an echo: one argument that is or holds a payload, answered in the shape it was asked in. On the way
-//! in no payload is copied; on the way out it is written once, into one buffer of the message's exact length.
+//! in no payload is copied, unless it comes in many short pieces; on the way out it is written once, into one buffer of the message's exact length.
 
 mod error;
 mod form;
