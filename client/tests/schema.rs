@@ -251,7 +251,7 @@ fn what_was_asked_for_and_is_not_so_is_a_warning() {
     assert_eq!(
         warnings(&|meta| compress(meta, Compression::Default)),
         "replies are not compressed, though the client offers gzip\n\
-         requests are not compressed, though --compression default asks for it"
+         requests are not compressed, though compression default was asked for"
     );
     assert_eq!(
         warnings(&|meta| meta.case.accept_gzip = true),

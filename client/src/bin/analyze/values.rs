@@ -5,15 +5,26 @@ use std::{
     time::Duration,
 };
 
-use analyze::load::MAX_RATE;
-use analyze::units::{UnitError, format_duration, parse_duration, parse_size};
+use analyze::{
+    load::MAX_RATE,
+    scenario::{MAX_CONCURRENCY, MAX_PAYLOAD},
+    units::{UnitError, format_duration, parse_duration, parse_size},
+};
 
 /// A day: the longest of any time.
-pub(crate) const DAY: Duration = Duration::from_secs(86_400);
-
+const DAY: Duration = Duration::from_secs(86_400);
+/// The longest a handler of ours waits.
+const MAX_SLEEP: Duration = Duration::from_secs(3600);
+/// The shortest time that a rate can be told from.
+const MIN_ROUND: Duration = Duration::from_millis(100);
+/// The shortest time that anything can be waited for.
+const MIN_TIMEOUT: Duration = Duration::from_millis(1);
+/// The most rounds of a cell.
+const MAX_ROUNDS: u32 = 1000;
 /// The most calls of a round.
-pub(crate) const MAX_REQUESTS: u64 = 1_000_000_000;
-
+const MAX_REQUESTS: u64 = 1_000_000_000;
+/// The largest process id that Linux can be set to give.
+const MAX_PID: u32 = 1 << 22;
 /// The fastest rate; no machine of today sends as much over TCP.
 const MAX_QPS: u32 = MAX_RATE as u32;
 /// The most rates between two.
@@ -21,7 +32,57 @@ const MAX_STEPS: u32 = 1000;
 /// CPUs that the kernel's set has room for.
 const MAX_CPUS: u32 = 1024;
 
-pub(crate) fn whole(allowed: RangeInclusive<u64>) -> impl Fn(&str) -> Result<u64, String> {
+/// Rounds of a cell.
+pub(crate) fn rounds(text: &str) -> Result<u32, String> {
+    count(1..=MAX_ROUNDS)(text)
+}
+
+/// The length of a round.
+pub(crate) fn round_length(text: &str) -> Result<Duration, String> {
+    time_within(MIN_ROUND, (DAY, "24h"), text)
+}
+
+/// Calls of a round.
+pub(crate) fn requests(text: &str) -> Result<u64, String> {
+    whole(1..=MAX_REQUESTS)(text)
+}
+
+/// Whether so many calls at so many a second take longer than a round may.
+pub(crate) fn exceed_a_day(requests: u64, rate: f64) -> bool {
+    requests as f64 / rate > DAY.as_secs_f64()
+}
+
+/// The longest that something may take.
+pub(crate) fn timeout(text: &str) -> Result<Duration, String> {
+    time_within(MIN_TIMEOUT, (DAY, "24h"), text)
+}
+
+/// A time that may be none: of a warm-up, or between calls.
+pub(crate) fn pause(text: &str) -> Result<Duration, String> {
+    time_within(Duration::ZERO, (DAY, "24h"), text)
+}
+
+/// How long a handler waits.
+pub(crate) fn sleep(text: &str) -> Result<Duration, String> {
+    time_within(Duration::ZERO, (MAX_SLEEP, "1h"), text)
+}
+
+/// Calls in flight, or the connections for them.
+pub(crate) fn callers(text: &str) -> Result<u32, String> {
+    count(1..=MAX_CONCURRENCY)(text)
+}
+
+/// Bytes of payload in a reply.
+pub(crate) fn response_size(text: &str) -> Result<u64, String> {
+    size(0..=MAX_PAYLOAD)(text)
+}
+
+/// The id of a process.
+pub(crate) fn pid(text: &str) -> Result<u32, String> {
+    count(1..=MAX_PID)(text)
+}
+
+fn whole(allowed: RangeInclusive<u64>) -> impl Fn(&str) -> Result<u64, String> {
     move |text| {
         digits(text)
             .filter(|number| allowed.contains(number))
@@ -39,7 +100,7 @@ pub(crate) fn truth(text: &str) -> Result<bool, String> {
     text.parse().map_err(|_| format!("{text:?}: must be true or false"))
 }
 
-pub(crate) fn size(allowed: RangeInclusive<u64>) -> impl Fn(&str) -> Result<u64, String> {
+fn size(allowed: RangeInclusive<u64>) -> impl Fn(&str) -> Result<u64, String> {
     move |text| match parse_size(text) {
         Ok(bytes) if allowed.contains(&bytes) => Ok(bytes),
         Ok(_) => Err(format!("{text:?}: must be {} to {} bytes", allowed.start(), allowed.end())),
@@ -47,12 +108,13 @@ pub(crate) fn size(allowed: RangeInclusive<u64>) -> impl Fn(&str) -> Result<u64,
     }
 }
 
-/// A time as Go's `time.ParseDuration` takes it, without a sign: `1m30s` is a minute and a half.
-pub(crate) fn time(low: Duration) -> impl Fn(&str) -> Result<Duration, String> {
-    move |text| match go_duration(text) {
-        Ok(time) if (low..=DAY).contains(&time) => Ok(time),
-        Ok(_) if low.is_zero() => Err(format!("{text:?}: must be 24h at most")),
-        Ok(_) => Err(format!("{text:?}: must be {} to 24h", format_duration(low))),
+/// A time as Go's `time.ParseDuration` takes it, without a sign: `1m30s` is a minute and a half. The longest comes with its
+/// name.
+fn time_within(low: Duration, (high, longest): (Duration, &str), text: &str) -> Result<Duration, String> {
+    match go_duration(text) {
+        Ok(time) if (low..=high).contains(&time) => Ok(time),
+        Ok(_) if low.is_zero() => Err(format!("{text:?}: must be {longest} at most")),
+        Ok(_) => Err(format!("{text:?}: must be {} to {longest}", format_duration(low))),
         Err(error) => Err(error.to_string()),
     }
 }

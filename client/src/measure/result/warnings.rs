@@ -99,7 +99,7 @@ fn compression(result: &RunResult, case: &Case, warnings: &mut Vec<String>) {
         warnings.push("replies are not compressed, though the client offers gzip".to_owned());
     }
     if case.compression != Compression::None && wire.request_encoding == IDENTITY {
-        warnings.push(format!("requests are not compressed, though --compression {} asks for it", case.compression));
+        warnings.push(format!("requests are not compressed, though compression {} was asked for", case.compression));
     }
     let level = case.compression.gzip_level().filter(|_| case.compression != Compression::Default);
     if let Some(level) = level.filter(|_| wire.response_encoding != IDENTITY) {
@@ -197,7 +197,7 @@ fn cpus(result: &RunResult, warnings: &mut Vec<String>) {
                 .push("it is not known which CPUs the server has: it may share those of the load generator".to_owned());
         }
         (None, _) if environment.server_address.is_some() => warnings.push(
-            "the server isn't known to run on this machine (--pid): kernel, processor and CPUs in the result are the load generator's".to_owned(),
+            "the server isn't known to run on this machine, as a process of it: kernel, processor and CPUs in the result are the load generator's".to_owned(),
         ),
         _ => {}
     }

@@ -20,7 +20,7 @@ use super::{
     servers::{self, HeapProfiler},
 };
 use crate::{
-    plan::{HEAP_PASS, Origin, SYSCALLS_PASS, Subject},
+    plan::{HEAP_PASS, Names, Origin, SYSCALLS_PASS, Subject},
     progress::Progress,
 };
 
@@ -187,7 +187,8 @@ impl Cell {
             let mut driver = Driver::connect(spec).await.with_context(|| format!("profiling {}", self.name()))?;
             self.passes(&mut driver, &debug, bench, progress).await?;
         } else {
-            self.warn("no profiles were taken: the server's debug endpoints are not known (--debug)".to_owned());
+            let name = bench.plan.names.of_server(self.subject.framework, "debug");
+            self.warn(format!("no profiles were taken: the server's debug endpoints are not known ({name})"));
         }
         if let Some(process) = process {
             process.stop().await;
@@ -291,7 +292,7 @@ impl Cell {
 ///
 /// # Errors
 /// Streams without an end are never free: the calls that wait would be answered only once the window is over.
-fn queueing(wire: &Wire, case: &Case) -> anyhow::Result<Option<String>> {
+fn queueing(wire: &Wire, case: &Case, names: Names) -> anyhow::Result<Option<String>> {
     let limit = wire.server_settings.as_ref().and_then(|settings| settings.max_concurrent_streams);
     let connections = u32::try_from(wire.connections).ok().filter(|&connections| connections > 0);
     let Some((limit, connections)) = limit.zip(connections) else { return Ok(None) };
@@ -300,11 +301,11 @@ fn queueing(wire: &Wire, case: &Case) -> anyhow::Result<Option<String>> {
         return Ok(None);
     }
     let too_many = format!("{wanted} calls a connection, but the server allows {limit} streams");
-    let enough = case.scenario.concurrency.div_ceil(limit.max(1));
+    let enough = format!("{} {}", names.of_load("connections"), case.scenario.concurrency.div_ceil(limit.max(1)));
     if case.stream_length() == Some(MessagesPerStream::Unbounded) {
-        bail!("{too_many}, and unbounded ones are never free: --connections {enough} is enough");
+        bail!("{too_many}, and unbounded ones are never free: {enough} is enough");
     }
-    Ok(Some(format!("{too_many}: the wait for a free one is in the latency; --connections {enough} avoids it")))
+    Ok(Some(format!("{too_many}: the wait for a free one is in the latency; {enough} avoids it")))
 }
 
 /// Connects to the server and makes the preflight calls. `meta` and `server` are filled as far as it gets.
@@ -326,7 +327,7 @@ async fn prepare(
     }
     let mut driver = Driver::connect(subject.load(addr, bench.plan.connect_timeout)).await?;
     let wire = driver.preflight().await?;
-    meta.warnings.extend(queueing(&wire, &subject.case)?);
+    meta.warnings.extend(queueing(&wire, &subject.case, bench.plan.names)?);
     meta.wire = Some(wire);
     Ok(Target { driver, debug, pid })
 }

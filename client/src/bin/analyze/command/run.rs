@@ -64,7 +64,7 @@ impl Session<'_> {
         let done = self.earlier.iter().map(RunResult::file_stem).collect();
         let left = self.plan.without(&done);
         left.notes.iter().for_each(|note| terminal::say(&format!("note: {note}")));
-        open_files::make_room(left.connections())?;
+        open_files::make_room(left.connections(), left.names)?;
         // Before the runtime starts its threads, so that all of them are bound.
         bind_to(&left.placement.client).context("binding the load generator to its CPUs")?;
         serve_own_debug_endpoints(&left)?;
@@ -140,15 +140,16 @@ async fn reach_attached(plan: &Plan) -> anyhow::Result<()> {
         if reached.contains(framework) {
             continue;
         }
+        let name = |key| plan.names.of_server(*framework, key);
         match Driver::connect(subject.load(*addr, plan.connect_timeout)).await {
             Ok(_) => {}
             Err(error @ (LoadError::Connect { .. } | LoadError::ConnectTimeout { .. })) => {
-                return Err(UsageError(format!("--addr {framework}={addr}: {error}")).into());
+                return Err(UsageError(format!("{} {addr}: {error}", name("addr"))).into());
             }
             Err(error) => return Err(error.into()),
         }
         if let Some(debug) = debug {
-            debug.cmdline().await.map_err(|error| UsageError(format!("--debug {framework}: {error}")))?;
+            debug.cmdline().await.map_err(|error| UsageError(format!("{}: {error}", name("debug"))))?;
         }
         reached.push(*framework);
     }

@@ -16,12 +16,13 @@ use super::{
 use crate::{
     cli::SuiteArgs,
     config::Config,
-    plan::{Origin, Plan, PlanRecord, Refused, Subject, UsageError},
+    plan::{self, Origin, Plan, PlanRecord, Refused, Subject, UsageError},
     terminal,
 };
 
 pub(super) fn suite(args: &SuiteArgs) -> anyhow::Result<ExitCode> {
-    let config = Config::open(&args.config).map_err(|error| UsageError(error.to_string()))?;
+    let frameworks = plan::frameworks(args)?;
+    let config = Config::open(&args.config, frameworks).map_err(|error| UsageError(error.to_string()))?;
     let allowed = bound_cpus().context("reading which CPUs may be used")?;
     let plan = Plan::of_suite(args, config, &allowed)?;
     if args.dry_run {

@@ -4,7 +4,7 @@ use std::{fmt::Display, str::FromStr};
 
 use analyze::{
     load::{CallMode, Case},
-    scenario::{Compression, Framework, MAX_CONCURRENCY, Payload, Serialization},
+    scenario::{Compression, Framework, Payload, Serialization},
     units::format_duration,
 };
 
@@ -14,10 +14,13 @@ use super::{
     settings::{self, Given, Settings},
     suite::framework,
 };
-use crate::values::{count, rate, truth};
+use crate::values::{callers, rate, truth};
 
 const MATCH_KEYS: [&str; 7] =
     ["framework", "payload", "serialization", "compression", "call_mode", "concurrency", "qps"];
+
+/// Those of how messages are written and sent.
+const WRITTEN: [&str; 3] = ["serialization", "compression", "call_mode"];
 
 /// Other settings for the cells that match.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -40,6 +43,7 @@ struct Match {
 }
 
 impl Change {
+    /// The bare echo has only some of the keys; what speaks of the others is not about it.
     pub(super) fn matches(&self, of: Framework, case: &Case) -> bool {
         fn has<T: PartialEq>(allowed: &Option<Vec<T>>, value: &T) -> bool {
             allowed.as_ref().is_none_or(|allowed| allowed.contains(value))
@@ -47,11 +51,17 @@ impl Change {
         let Match { frameworks, payloads, serializations, compressions, call_modes, concurrency_levels, qps } =
             &self.matched;
         let at_rate = |qps: &Vec<u32>| qps.iter().any(|qps| case.window.rate == Some(f64::from(*qps)));
+        let written_so = match of {
+            Framework::Raw => serializations.is_none() && compressions.is_none() && call_modes.is_none(),
+            _ => {
+                has(serializations, &case.serialization)
+                    && has(compressions, &case.compression)
+                    && has(call_modes, &case.mode)
+            }
+        };
         has(frameworks, &of)
             && has(payloads, &case.scenario.payload)
-            && has(serializations, &case.serialization)
-            && has(compressions, &case.compression)
-            && has(call_modes, &case.mode)
+            && written_so
             && has(concurrency_levels, &case.scenario.concurrency)
             && qps.as_ref().is_none_or(at_rate)
     }
@@ -104,8 +114,14 @@ fn read_match(field: Field<'_>, config: &Config) -> Option<Match> {
     if section.is_empty() {
         section.refuse(format!("matches every cell: must have one or more of {}", MATCH_KEYS.join(", ")));
     }
+    let frameworks = among(&section, "framework", framework, "frameworks", &config.frameworks);
+    if frameworks.as_ref().is_some_and(|frameworks| frameworks.contains(&Framework::Raw)) {
+        for (_, field) in section.fields().filter(|(name, _)| WRITTEN.contains(name)) {
+            field.refuse("can't go with framework raw, which knows nothing of how messages are written and sent");
+        }
+    }
     Some(Match {
-        frameworks: among(&section, "framework", framework, "frameworks", &config.frameworks),
+        frameworks,
         payloads: among(&section, "payload", Payload::from_str, "payload_sizes", &config.payloads),
         serializations: among(
             &section,
@@ -116,13 +132,7 @@ fn read_match(field: Field<'_>, config: &Config) -> Option<Match> {
         ),
         compressions: among(&section, "compression", Compression::from_str, "compressions", &config.compressions),
         call_modes: among(&section, "call_mode", CallMode::from_str, "call_modes", &config.call_modes),
-        concurrency_levels: among(
-            &section,
-            "concurrency",
-            count(1..=MAX_CONCURRENCY),
-            "concurrency_levels",
-            &config.concurrency_levels,
-        ),
+        concurrency_levels: among(&section, "concurrency", callers, "concurrency_levels", &config.concurrency_levels),
         qps: among(&section, "qps", rate, "load.qps", &config.load.qps),
     })
 }

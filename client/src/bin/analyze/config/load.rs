@@ -4,7 +4,7 @@ use std::{str::FromStr, time::Duration};
 
 use analyze::{
     load::{CallMode, MessagesPerStream, Sharing},
-    scenario::{MAX_CONCURRENCY, MAX_PAYLOAD, PayloadPattern},
+    scenario::{Framework, PayloadPattern},
     units::format_duration,
 };
 
@@ -13,7 +13,7 @@ use super::{
     finding::Finding,
     section::{Field, Section},
 };
-use crate::values::{DAY, MAX_REQUESTS, count, rate, rates, size, time, truth, whole};
+use crate::values::{callers, exceed_a_day, pause, rate, rates, requests, response_size, sleep, truth};
 
 const KEYS: [&str; 10] = [
     "qps",
@@ -72,14 +72,14 @@ pub(super) fn read(top: &Section<'_>, config: &mut Config) {
     if let Some(qps) = section.field("qps").and_then(|field| read_qps(&field)) {
         load.qps = qps;
     }
-    load.requests = section.value("requests", whole(1..=MAX_REQUESTS));
-    section.set("think", &mut load.think, time(Duration::ZERO));
-    load.connections = section.value("connections", count(1..=MAX_CONCURRENCY));
+    load.requests = section.value("requests", requests);
+    section.set("think", &mut load.think, pause);
+    load.connections = section.value("connections", callers);
     section.set("sharing", &mut load.sharing, Sharing::from_str);
     section.set("messages_per_stream", &mut load.messages_per_stream, MessagesPerStream::from_str);
     section.set("payload_pattern", &mut load.pattern, PayloadPattern::from_str);
-    load.response_size = section.value("response_size", size(0..=MAX_PAYLOAD));
-    section.set("sleep", &mut load.sleep, time(Duration::ZERO));
+    load.response_size = section.value("response_size", response_size);
+    section.set("sleep", &mut load.sleep, sleep);
     section.set("accept_gzip", &mut load.accept_gzip, truth);
 }
 
@@ -121,7 +121,7 @@ pub(super) fn check(top: &Section<'_>, config: &Config) {
         refuse("think", "can't go with load.qps: at a rate a call waits for its time, not for a reply".to_owned());
     }
     if let (Some(requests), Some(slowest)) = (load.requests, slowest)
-        && Duration::from_secs(requests / u64::from(slowest)) > DAY
+        && exceed_a_day(requests, f64::from(slowest))
     {
         refuse("requests", format!("{requests} at {slowest} a second of load.qps: must take 24h at most"));
     }
@@ -137,5 +137,9 @@ pub(super) fn check(top: &Section<'_>, config: &Config) {
 /// What stands in the file and changes nothing.
 pub(super) fn notes(top: &Section<'_>, config: &Config) -> Vec<Finding> {
     let duration = top.inner("benchmark", "test_duration").filter(|_| config.load.requests.is_some());
-    duration.map(|duration| duration.note("not used: load.requests ends each round")).into_iter().collect()
+    let duration = duration.map(|duration| duration.note("not used: load.requests ends each round"));
+    let raw_alone = config.load.accept_gzip && config.frameworks == [Framework::Raw];
+    let gzip = top.inner("load", "accept_gzip").filter(|_| raw_alone);
+    let gzip = gzip.map(|gzip| gzip.note("not used: raw alone is measured, which never compresses"));
+    duration.into_iter().chain(gzip).collect()
 }

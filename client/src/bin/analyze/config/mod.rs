@@ -20,7 +20,7 @@
 //! | `frameworks` | `triple`, `grpc`, `raw` | `triple`, `grpc` |
 //! | `rounds` | rounds of each cell, 1 to 1000; figures are medians over them | 5 |
 //! | `roofline` | `true`, `false`: whether the bare TCP echo is measured beside them | `true` |
-//! | `profiles` | `true`, `false`: whether profiles are taken | `false` |
+//! | `profiles` | `true`, `false`: whether profiles are taken; at several rates they never are | `false` |
 //! | `load.qps` | calls a second (an open loop): `5000`, a list, or evenly spaced rates as `1000..20000/10` | a closed loop |
 //! | `load.requests` | calls of each round, in place of `test_duration` | |
 //! | `load.think` | how long a caller waits after each reply, in a closed loop | 0 |
@@ -29,7 +29,7 @@
 //! | `load.messages_per_stream` | a number, or `unbounded`; with `streaming` among `call_modes` | 1 |
 //! | `load.payload_pattern` | `random`, `zeros`, `text` | `random` |
 //! | `load.response_size` | bytes of payload in each reply | the request's |
-//! | `load.sleep` | how long the handler waits before each reply | 0 |
+//! | `load.sleep` | how long the handler waits before each reply, 1h at most | 0 |
 //! | `load.accept_gzip` | `true`, `false`: whether gzipped replies are asked for | `false` |
 //! | `servers.F.addr` | `HOST:PORT` of a server that runs already, in place of one of ours | `service.port.F` here |
 //! | `servers.F.debug` | `http://HOST:PORT` of its debug endpoints | none |
@@ -40,7 +40,8 @@
 //!
 //! A change has `match`, with one or more of `framework`, `payload`, `serialization`, `compression`, `call_mode`,
 //! `concurrency` and `qps`, each a value of the suite or several; and `skip: true`, or one or more of `profiles`, `rounds`,
-//! `warmup_duration`, `test_duration` and `request_timeout`:
+//! `warmup_duration`, `test_duration` and `request_timeout`. The bare echo has no serialization, compression and call mode, so
+//! that no change that names one is about it:
 //!
 //! ```yaml
 //! cells:
@@ -146,21 +147,22 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Reads a file, and not much more of it than is allowed.
-    pub(crate) fn open(path: &Path) -> Result<Self, ConfigError> {
+    /// Reads a file, and not much more of it than is allowed; `frameworks` as in [`read`](Self::read).
+    pub(crate) fn open(path: &Path, frameworks: Option<Vec<Framework>>) -> Result<Self, ConfigError> {
         let mut text = Vec::new();
         File::open(path)
             .and_then(|file| file.take(yaml::MAX_TEXT as u64 + 1).read_to_end(&mut text))
             .map_err(|source| ConfigError::Unreadable { path: path.to_owned(), source })?;
-        Ok(Self::read(&path.display().to_string(), &text)?)
+        Ok(Self::read(&path.display().to_string(), &text, frameworks)?)
     }
 
-    /// Reads a file's text; `file` is the name that errors give it.
+    /// Reads a file's text; `file` is the name that errors give it. `frameworks` are measured in place of the file's own, by
+    /// which all else in it is judged.
     ///
     /// # Errors
     /// Everything that is wrong, in the order of the file.
-    pub(crate) fn read(file: &str, text: &[u8]) -> Result<Self, Invalid> {
-        suite::read(text).map_err(|findings| Invalid { file: file.to_owned(), findings })
+    pub(crate) fn read(file: &str, text: &[u8], frameworks: Option<Vec<Framework>>) -> Result<Self, Invalid> {
+        suite::read(text, frameworks).map_err(|findings| Invalid { file: file.to_owned(), findings })
     }
 
     /// How a cell is measured, after the changes that match it. `None` for a cell that one of them skips.

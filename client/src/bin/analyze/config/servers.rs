@@ -9,7 +9,7 @@ use super::{
     finding::Finding,
     section::{Field, Section},
 };
-use crate::values::{address, count};
+use crate::values::{address, count, pid};
 
 /// Servers of other suites, whose ports may stand in a file that is shared with them.
 pub(super) const PEERS: [&str; 8] =
@@ -17,9 +17,6 @@ pub(super) const PEERS: [&str; 8] =
 
 /// The one service that is called, as dubbo-go's file and as the schema name it.
 const SERVICE: [&str; 2] = ["BenchmarkService", "benchmark.BenchmarkService"];
-
-/// The largest process id that Linux can be set to give.
-const MAX_PID: u32 = 1 << 22;
 
 /// A server that runs already.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +63,7 @@ fn read_server(name: &str, field: Field<'_>, ports: &[(&str, u32)]) -> Option<At
         framework,
         addr: section.value("addr", address).unwrap_or_else(|| format!("127.0.0.1:{port}")),
         debug: section.value("debug", |url| DebugClient::new(url).map(|_| url.to_owned())),
-        pid: section.value("pid", count(1..=MAX_PID)),
+        pid: section.value("pid", pid),
     })
 }
 
@@ -86,7 +83,8 @@ pub(super) fn notes(top: &Section<'_>, config: &Config) -> Vec<Finding> {
     let ports = top.inner("service", "port").map(|field| field.children()).unwrap_or_default();
     let mut notes: Vec<Finding> =
         ports.iter().filter_map(|(name, field)| Some(field.note(why_unused(name, top, config)?))).collect();
-    if let Some(Attached { framework, .. }) = config.servers.first() {
+    let mut attached = config.servers.iter().filter(|server| config.frameworks.contains(&server.framework));
+    if let Some(Attached { framework, .. }) = attached.next() {
         let told = [top.inner("load", "response_size"), top.inner("load", "sleep"), top.field("server_cpus")];
         let told = told.into_iter().flatten();
         notes.extend(

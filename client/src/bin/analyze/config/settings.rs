@@ -3,10 +3,7 @@
 use std::time::Duration;
 
 use super::section::Section;
-use crate::values::{count, time, truth};
-
-/// The most rounds of a cell.
-const MAX_ROUNDS: u32 = 1000;
+use crate::values::{pause, round_length, rounds, timeout, truth};
 
 /// The keys of [`Given`].
 pub(super) const KEYS: [&str; 5] = ["rounds", "profiles", "warmup_duration", "test_duration", "request_timeout"];
@@ -46,11 +43,11 @@ pub(super) struct Given {
 impl Given {
     pub(super) fn read(section: &Section<'_>) -> Self {
         Self {
-            rounds: section.value("rounds", count(1..=MAX_ROUNDS)),
+            rounds: section.value("rounds", rounds),
             profiles: section.value("profiles", truth),
-            warmup: section.value("warmup_duration", time(Duration::ZERO)),
-            duration: section.value("test_duration", time(Duration::from_millis(100))),
-            request_timeout: section.value("request_timeout", time(Duration::from_millis(1))),
+            warmup: section.value("warmup_duration", pause),
+            duration: section.value("test_duration", round_length),
+            request_timeout: section.value("request_timeout", timeout),
         }
     }
 

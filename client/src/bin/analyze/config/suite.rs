@@ -3,12 +3,11 @@
 use std::{
     path::PathBuf,
     str::{self, FromStr},
-    time::Duration,
 };
 
 use analyze::{
     load::CallMode,
-    scenario::{Compression, Framework, MAX_CONCURRENCY, NameError, Payload, Serialization},
+    scenario::{Compression, Framework, NameError, Payload, Serialization},
     store::Label,
 };
 
@@ -21,7 +20,7 @@ use super::{
     settings::Given,
     yaml::{self, Mark},
 };
-use crate::values::{count, cpus, time, truth};
+use crate::values::{callers, cpus, timeout, truth};
 
 const KEYS: [&str; 18] = [
     "service",
@@ -48,8 +47,8 @@ const BENCHMARK_KEYS: [&str; 4] = ["warmup_duration", "test_duration", "request_
 /// The most cells, which bounds what a plan holds in memory; nobody waits for as many.
 const MAX_CELLS: usize = 100_000;
 
-/// Reads a file's text. The findings are in its order.
-pub(super) fn read(text: &[u8]) -> Result<Config, Vec<Finding>> {
+/// Reads a file's text. The findings are in its order. `frameworks` replace the file's own once all is read.
+pub(super) fn read(text: &[u8], frameworks: Option<Vec<Framework>>) -> Result<Config, Vec<Finding>> {
     let text = str::from_utf8(text).map_err(|error| vec![not_utf8(text, error.valid_up_to())])?;
     let document = yaml::parse(text).map_err(|finding| vec![finding])?;
     let findings = Findings::default();
@@ -65,6 +64,7 @@ pub(super) fn read(text: &[u8]) -> Result<Config, Vec<Finding>> {
             servers::check(&top, &config);
             check_size(&top, &config);
             cells::read(&top, &mut config);
+            config.frameworks = frameworks.unwrap_or(config.frameworks);
             config.notes = notes(&top, &config);
         }
     }
@@ -92,14 +92,14 @@ fn read_matrix(top: &Section<'_>, config: &mut Config) {
     top.set_list("serializations", &mut config.serializations, Serialization::from_str);
     top.set_list("compressions", &mut config.compressions, Compression::from_str);
     top.set_list("call_modes", &mut config.call_modes, CallMode::from_str);
-    top.set_list("concurrency_levels", &mut config.concurrency_levels, count(1..=MAX_CONCURRENCY));
+    top.set_list("concurrency_levels", &mut config.concurrency_levels, callers);
 }
 
 fn read_settings(top: &Section<'_>, config: &mut Config) {
     config.settings = Given::read(top).apply(config.settings);
     if let Some(benchmark) = top.field("benchmark").and_then(|field| field.section(&BENCHMARK_KEYS)) {
         config.settings = Given::read(&benchmark).apply(config.settings);
-        benchmark.set("connect_timeout", &mut config.connect_timeout, time(Duration::from_millis(1)));
+        benchmark.set("connect_timeout", &mut config.connect_timeout, timeout);
     }
     top.set("roofline", &mut config.roofline, truth);
     config.server_cpus = top.value("server_cpus", cpus);

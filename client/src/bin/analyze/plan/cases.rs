@@ -4,7 +4,7 @@ use std::{fmt::Display, str::FromStr, time::Duration};
 
 use analyze::{
     load::{CallMode, Case, End, MessagesPerStream, Sharing, Window},
-    scenario::{MAX_CONCURRENCY, MAX_PAYLOAD, Payload, Scenario},
+    scenario::{Payload, Scenario},
     units::format_duration,
 };
 
@@ -14,12 +14,6 @@ use crate::{
     values,
 };
 
-/// The shortest time that a rate can be told from.
-pub(super) const MIN_DURATION: Duration = Duration::from_millis(100);
-/// The shortest time that anything can be waited for.
-pub(super) const MIN_TIMEOUT: Duration = Duration::from_millis(1);
-/// The longest a handler of ours waits.
-const MAX_SLEEP: Duration = Duration::from_secs(3600);
 const DURATION: Duration = Duration::from_secs(5);
 
 /// Every case that the flags ask for, rates innermost.
@@ -32,13 +26,13 @@ pub(super) fn cases(sent: &SentArgs, load: &LoadArgs) -> Result<Vec<Case>, Usage
         (true, false) => Sharing::Pool,
         (false, _) => Sharing::Mux,
     };
-    let connections = optional("--connections", &load.connections, values::count(1..=MAX_CONCURRENCY))?;
+    let connections = optional("--connections", &load.connections, values::callers)?;
     let template = Case {
         serialization: read("--serialization", &sent.serialization, str::parse)?,
         compression: read("--compression", &sent.compression, str::parse)?,
         accept_gzip: sent.accept_gzip,
         pattern: read("--payload-pattern", &sent.payload_pattern, str::parse)?,
-        response_size: optional("--response-size", &sent.response_size, values::size(0..=MAX_PAYLOAD))?,
+        response_size: optional("--response-size", &sent.response_size, values::response_size)?,
         sleep: sleep(sent, load)?,
         mode,
         messages_per_stream: messages_per_stream(sent, mode)?,
@@ -67,9 +61,8 @@ fn scenarios(sent: &SentArgs) -> Result<Vec<Scenario>, UsageError> {
             for text in &sent.payload {
                 payloads.extend(read("--payload", text, payload_list)?);
             }
-            let count = values::count(1..=MAX_CONCURRENCY);
-            let levels: Vec<u32> =
-                sent.concurrency.iter().map(|text| read("--concurrency", text, &count)).collect::<Result<_, _>>()?;
+            let level = |text: &String| read("--concurrency", text, values::callers);
+            let levels: Vec<u32> = sent.concurrency.iter().map(level).collect::<Result<_, _>>()?;
             let (payloads, levels) = (unique(payloads), unique(levels));
             let with_each = |payload| levels.iter().map(move |&concurrency| Scenario { payload, concurrency });
             Ok(payloads.into_iter().flat_map(with_each).collect())
@@ -116,8 +109,8 @@ fn payload_list(text: &str) -> Result<Vec<Payload>, String> {
 }
 
 fn windows(load: &LoadArgs) -> Result<Vec<Window>, UsageError> {
-    let requests = optional("--requests", &load.requests, values::whole(1..=values::MAX_REQUESTS))?;
-    let duration = optional("--duration", &load.duration, values::time(MIN_DURATION))?;
+    let requests = optional("--requests", &load.requests, values::requests)?;
+    let duration = optional("--duration", &load.duration, values::round_length)?;
     let end = match (requests, duration) {
         (Some(requests), Some(_)) => {
             return Err(UsageError(format!("--requests {requests}: not with --duration: a round ends by one of them")));
@@ -125,7 +118,7 @@ fn windows(load: &LoadArgs) -> Result<Vec<Window>, UsageError> {
         (Some(requests), None) => End::Requests(requests),
         (None, duration) => End::After(duration.unwrap_or(DURATION)),
     };
-    let think = optional("--think", &load.think, values::time(Duration::ZERO))?;
+    let think = optional("--think", &load.think, values::pause)?;
     let Some(qps) = &load.qps else {
         return Ok(vec![Window { end, rate: None, think: think.unwrap_or_default() }]);
     };
@@ -149,13 +142,10 @@ fn messages_per_stream(sent: &SentArgs, mode: CallMode) -> Result<MessagesPerStr
 }
 
 fn sleep(sent: &SentArgs, load: &LoadArgs) -> Result<Duration, UsageError> {
-    let Some(sleep) = optional("--sleep", &sent.sleep, values::time(Duration::ZERO))? else {
+    let Some(sleep) = optional("--sleep", &sent.sleep, values::sleep)? else {
         return Ok(Duration::ZERO);
     };
-    if sleep > MAX_SLEEP {
-        return Err(UsageError(format!("--sleep {}: must be 1h at most", format_duration(sleep))));
-    }
-    let timeout = read("--timeout", &load.timeout, values::time(MIN_TIMEOUT))?;
+    let timeout = read("--timeout", &load.timeout, values::timeout)?;
     if sleep >= timeout {
         let (sleep, timeout) = (format_duration(sleep), format_duration(timeout));
         return Err(UsageError(format!("--sleep {sleep}: must be less than --timeout, {timeout}")));

@@ -2,7 +2,7 @@
 
 use analyze::measure::{CpuSplit, cpu_list, shared_cpus, split_cpus};
 
-use super::UsageError;
+use super::{Names, UsageError};
 
 /// Where both sides run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,21 +14,19 @@ pub(crate) struct Placement {
 }
 
 /// CPUs that were asked for, ascending.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Wanted {
     pub(super) server: Option<Vec<u32>>,
     pub(super) client: Option<Vec<u32>>,
-    /// Whether by keys of a config, and not by flags.
-    pub(super) by_keys: bool,
+    pub(super) names: Names,
 }
 
 impl Placement {
     /// Divides the CPUs that may be used (`allowed`). Which side is not asked for gets what the other leaves, or all where
     /// nothing is left. `ours` says whether there is a server that we start.
     pub(super) fn new(wanted: Wanted, allowed: &[u32], ours: bool) -> Result<Self, UsageError> {
-        let [server, client] =
-            if wanted.by_keys { ["server_cpus", "client_cpus"] } else { ["--server-cpus", "--client-cpus"] };
-        for (name, cpus) in [(server, &wanted.server), (client, &wanted.client)] {
+        for (key, cpus) in [("server_cpus", &wanted.server), ("client_cpus", &wanted.client)] {
+            let name = wanted.names.alone(key);
             let cpus = cpus.as_deref().unwrap_or_default();
             if let Some(wrong) = cpus.iter().find(|cpu| !allowed.contains(cpu)) {
                 let (cpus, allowed) = (cpu_list(cpus), cpu_list(allowed));
@@ -42,7 +40,8 @@ impl Placement {
         let (server, client) = match (wanted.server, wanted.client) {
             (Some(server), _) if !ours => {
                 return Err(UsageError(format!(
-                    "--server-cpus {}: every server runs already: start it with echo-server --cpus",
+                    "{} {}: every server runs already: start it with echo-server --cpus",
+                    wanted.names.alone("server_cpus"),
                     cpu_list(&server)
                 )));
             }
@@ -73,7 +72,7 @@ mod tests {
 
     fn place(server: &[u32], client: &[u32], ours: bool) -> Result<(Option<Vec<u32>>, Vec<u32>), String> {
         let given = |cpus: &[u32]| Some(cpus.to_vec()).filter(|cpus| !cpus.is_empty());
-        let wanted = Wanted { server: given(server), client: given(client), by_keys: false };
+        let wanted = Wanted { server: given(server), client: given(client), names: Names::Flags };
         Placement::new(wanted, &[0, 1, 2, 3], ours).map(|p| (p.server, p.client)).map_err(|error| error.0)
     }
 
@@ -84,7 +83,8 @@ mod tests {
         assert_eq!(place(&[0, 1, 2, 3], &[], true), Ok((Some(vec![0, 1, 2, 3]), vec![0, 1, 2, 3])));
         assert_eq!(place(&[], &[2], false), Ok((None, vec![2])));
         assert_eq!(place(&[], &[], false), Ok((None, vec![0, 1, 2, 3])));
-        let one = Placement::new(Wanted::default(), &[5], true).expect("a placement");
+        let nothing = Wanted { server: None, client: None, names: Names::Flags };
+        let one = Placement::new(nothing, &[5], true).expect("a placement");
         assert_eq!((one.server, one.client), (None, vec![5]));
     }
 

@@ -3,8 +3,10 @@
 //! `run` reads the flags of a measurement, `suite` a config and the flags that override it. Both make a [`Plan`], and what
 //! comes after knows no other thing.
 
+mod callers;
 mod cases;
 mod cpus;
+mod names;
 mod record;
 mod refused;
 mod run;
@@ -27,7 +29,7 @@ use analyze::{
 };
 use debug_pprof::Options;
 
-pub(crate) use self::{cpus::Placement, record::PlanRecord, refused::Refused};
+pub(crate) use self::{cpus::Placement, names::Names, record::PlanRecord, refused::Refused, suite::frameworks};
 use crate::cli::Format;
 
 /// A usage error: one line that names the flag, the value and what is allowed.
@@ -44,6 +46,7 @@ pub(crate) struct Plan {
     pub(crate) refused: Vec<Refused>,
     /// What people should know before it starts, a sentence each.
     pub(crate) notes: Vec<String>,
+    pub(crate) names: Names,
     pub(crate) connect_timeout: Duration,
     pub(crate) placement: Placement,
     /// Where the load generator serves its own debug endpoints.

@@ -6,7 +6,7 @@ use analyze::measure::result::LoadShape;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{Origin, Plan, Refused, Subject};
+use super::{Origin, Plan, Refused, Subject, refused::cells};
 
 /// The version of the file's shape.
 const VERSION: u32 = 1;
@@ -127,8 +127,4 @@ fn compare(path: &str, now: &Value, before: &Value, report: &mut impl FnMut(Diff
 
 fn said((path, now, before): &Difference) -> String {
     format!("{path} {now}, was {before}")
-}
-
-fn cells(count: usize) -> String {
-    format!("{count} cell{}", if count == 1 { "" } else { "s" })
 }

@@ -4,6 +4,7 @@ use analyze::{
     load::{CallMode, Case, MessagesPerStream},
     report,
     scenario::{Compression, Framework, Serialization},
+    units::thousands,
 };
 
 /// Cells of a matrix that are left out.
@@ -29,9 +30,13 @@ impl Refused {
 
     /// In a line.
     pub(crate) fn say(&self) -> String {
-        let cells = if self.cells == 1 { "1 cell".to_owned() } else { format!("{} cells", self.cells) };
-        format!("{} {} ({cells}): {}", self.framework, self.what, self.reason)
+        format!("{} {} ({}): {}", self.framework, self.what, cells(self.cells), self.reason)
     }
+}
+
+/// So many cells.
+pub(super) fn cells(count: usize) -> String {
+    format!("{} cell{}", thousands(count as u64), if count == 1 { "" } else { "s" })
 }
 
 /// What a kind of server can't be asked for.

@@ -2,17 +2,13 @@
 
 use std::time::Duration;
 
-use analyze::{
-    load::{Case, End, MessagesPerStream, Sharing},
-    scenario::{Framework, Scenario},
-    store::Label,
-    units::format_duration,
-};
+use analyze::{load::Case, scenario::Framework, store::Label, units::format_duration};
 use debug_pprof::Options;
 
 use super::{
-    Group, Origin, Placement, Plan, Subject, UsageError,
-    cases::{MIN_TIMEOUT, cases, optional, read, read_all},
+    Group, Names, Origin, Placement, Plan, Subject, UsageError,
+    callers::{check_callers, idle_connections},
+    cases::{cases, optional, read, read_all},
     cpus::Wanted,
     refused::{Refusal, plain, refusal},
     servers::{Servers, servers},
@@ -30,18 +26,18 @@ impl Plan {
         let servers = servers(&frameworks, &args.servers)?;
         let ramp = cases.iter().filter(|case| case.scenario == cases[0].scenario).count() > 1;
         let timing = Timing {
-            rounds: read("--rounds", &args.load.rounds, values::count(1..=1000))?,
-            warmup: read("--warmup", &args.load.warmup, values::time(Duration::ZERO))?,
-            request_timeout: read("--timeout", &args.load.timeout, values::time(MIN_TIMEOUT))?,
+            rounds: read("--rounds", &args.load.rounds, values::rounds)?,
+            warmup: read("--warmup", &args.load.warmup, values::pause)?,
+            request_timeout: read("--timeout", &args.load.timeout, values::timeout)?,
             profiled: !args.output.no_profiles && !ramp,
         };
         check(&cases[0], &servers)?;
-        cases.iter().try_for_each(check_callers)?;
+        cases.iter().try_for_each(|case| check_callers(case, Names::Flags))?;
         let ours = servers.iter().any(|(_, origin)| matches!(origin, Origin::Start));
         let wanted = wanted_cpus(&args.machine)?;
         let started = jiff::Timestamp::now();
         let mut notes = Vec::new();
-        notes.extend(idle_connections(&args.load.connections, &cases));
+        notes.extend(idle_connections(cases.iter(), Names::Flags));
         if !args.output.no_profiles && ramp {
             notes.push("no profiles are taken at several rates".to_owned());
         }
@@ -51,7 +47,8 @@ impl Plan {
             groups: cases.into_iter().map(|case| group(case, &servers, timing, !args.servers.no_roofline)).collect(),
             refused: Vec::new(),
             notes,
-            connect_timeout: read("--connect-timeout", &args.load.connect_timeout, values::time(MIN_TIMEOUT))?,
+            names: Names::Flags,
+            connect_timeout: read("--connect-timeout", &args.load.connect_timeout, values::timeout)?,
             placement,
             client_debug: client_debug(&args.machine)?,
             started,
@@ -122,48 +119,11 @@ fn check(case: &Case, servers: &Servers) -> Result<(), UsageError> {
     Ok(())
 }
 
-/// What leaves some of the calls in flight without work.
-fn check_callers(case: &Case) -> Result<(), UsageError> {
-    let Scenario { concurrency, .. } = case.scenario;
-    match case.window.end {
-        End::Requests(requests) if requests < u64::from(concurrency) => {
-            return Err(UsageError(format!(
-                "--requests {requests}: fewer than the {concurrency} calls in flight of {}",
-                case.scenario
-            )));
-        }
-        _ => {}
-    }
-    if let (End::Requests(requests), Some(rate)) = (case.window.end, case.window.rate)
-        && requests as f64 / rate > values::DAY.as_secs_f64()
-    {
-        return Err(UsageError(format!("--requests {requests}: at {rate} a second of --qps must take 24h at most")));
-    }
-    let (held, connections) = (case.stream_length() == Some(MessagesPerStream::Unbounded), case.connections);
-    if held && case.sharing == Sharing::Pool && connections < concurrency as usize {
-        return Err(UsageError(format!(
-            "--messages-per-stream unbounded: not with --pool --connections {connections}: {connections} streams would hold \
-             them for good, and the other calls of {concurrency} in flight never start"
-        )));
-    }
-    Ok(())
-}
-
-/// A note on connections that are not opened, because no call would use them.
-fn idle_connections(asked: &Option<String>, cases: &[Case]) -> Option<String> {
-    asked.as_ref()?;
-    let fewest = |case: &&Case| case.connections > case.scenario.concurrency as usize;
-    let Scenario { concurrency, .. } =
-        cases.iter().filter(fewest).map(|case| case.scenario).min_by_key(|s| s.concurrency)?;
-    let calls = if concurrency == 1 { "call" } else { "calls" };
-    Some(format!("--connections {}: {concurrency} with {concurrency} {calls} in flight", cases[0].connections))
-}
-
 fn wanted_cpus(machine: &MachineArgs) -> Result<Wanted, UsageError> {
     Ok(Wanted {
         server: optional("--server-cpus", &machine.server_cpus, values::cpus)?,
         client: optional("--client-cpus", &machine.client_cpus, values::cpus)?,
-        by_keys: false,
+        names: Names::Flags,
     })
 }
 

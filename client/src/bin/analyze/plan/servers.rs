@@ -8,11 +8,8 @@ use std::{
 
 use analyze::{measure::DebugClient, scenario::Framework};
 
-use super::{Origin, UsageError};
+use super::{Names, Origin, UsageError};
 use crate::{cli::ServerArgs, values};
-
-/// The largest process id that Linux can be set to give.
-const MAX_PID: u32 = 1 << 22;
 
 /// Where each framework's server comes from.
 pub(super) type Servers = Vec<(Framework, Origin)>;
@@ -33,10 +30,7 @@ pub(super) fn servers(frameworks: &[Framework], args: &ServerArgs) -> Result<Ser
     let server = |&framework: &Framework| {
         let (debug, pid) = (value(&debugs, framework), value(&pids, framework));
         let origin = match value(&addrs, framework) {
-            Some(addr) => {
-                let flag = |key: &str| format!("--{key} {framework}");
-                attach(flag, &addr, debug.as_deref(), pid.as_deref())?
-            }
+            Some(addr) => attach(framework, Names::Flags, &addr, debug.as_deref(), pid.as_deref())?,
             None => match (debug, pid) {
                 (None, None) => Origin::Start,
                 (debug, _) => {
@@ -50,14 +44,15 @@ pub(super) fn servers(frameworks: &[Framework], args: &ServerArgs) -> Result<Ser
     frameworks.iter().map(server).collect()
 }
 
-/// A server that runs already. `named` gives the name of `addr`, `debug` and `pid` where they were given.
+/// A server that runs already.
 pub(super) fn attach(
-    named: impl Fn(&str) -> String,
+    framework: Framework,
+    names: Names,
     addr: &str,
     debug: Option<&str>,
     pid: Option<&str>,
 ) -> Result<Origin, UsageError> {
-    let wrong = |key: &str, problem: String| UsageError(format!("{}: {problem}", named(key)));
+    let wrong = |key: &str, problem: String| UsageError(format!("{}: {problem}", names.of_server(framework, key)));
     Ok(Origin::Attach {
         addr: resolve(addr).map_err(|problem| wrong("addr", problem))?,
         debug: debug.map(DebugClient::new).transpose().map_err(|error| wrong("debug", error.to_string()))?,
@@ -74,7 +69,7 @@ fn resolve(addr: &str) -> Result<SocketAddr, String> {
 }
 
 fn process(text: &str) -> Result<u32, String> {
-    let pid = values::count(1..=MAX_PID)(text)?;
+    let pid = values::pid(text)?;
     if Path::new("/proc").join(pid.to_string()).exists() {
         Ok(pid)
     } else {

@@ -14,10 +14,11 @@ use analyze::{
 };
 
 use super::{
-    Group, Origin, Placement, Plan, Refused, Subject, UsageError,
-    cases::{MIN_DURATION, connections_of, optional, read_all},
+    Group, Names, Origin, Placement, Plan, Refused, Subject, UsageError,
+    callers::{check_callers, idle_connections},
+    cases::{connections_of, optional, read_all},
     cpus::Wanted,
-    refused::{leave_out, plain, refusal},
+    refused::{cells, leave_out, plain, refusal},
     run::has_roofline,
     servers::{Servers, attach},
 };
@@ -28,12 +29,10 @@ use crate::{
 };
 
 impl Plan {
-    /// Of a config and the flags beside it; `allowed` are the CPUs that may be used.
-    pub(crate) fn of_suite(args: &SuiteArgs, mut config: Config, allowed: &[u32]) -> Result<Self, UsageError> {
+    /// Of a config, which was read with the [`frameworks`] of the flags, and the other flags; `allowed` are the CPUs that may be
+    /// used.
+    pub(crate) fn of_suite(args: &SuiteArgs, config: Config, allowed: &[u32]) -> Result<Self, UsageError> {
         let overrides = Overrides::read(args, &config)?;
-        if !args.framework.is_empty() {
-            config.frameworks = read_all("--framework", &args.framework)?;
-        }
         let label = optional("--label", &args.label, str::parse::<Label>)?.or_else(|| config.label.clone());
         if args.resume && label.is_none() {
             return Err(UsageError("--resume: goes with --label, the suite to go on with".to_owned()));
@@ -44,20 +43,24 @@ impl Plan {
             // That it is of no use with servers that run already, the config's notes say.
             server: config.server_cpus.clone().filter(|_| ours),
             client: config.client_cpus.clone(),
-            by_keys: true,
+            names: Names::Keys,
         };
         let placement = Placement::new(wanted, allowed, ours)?;
         let matrix = Matrix::of(&config, &servers, &overrides);
         if matrix.groups.is_empty() {
             return Err(UsageError(format!("--config {}: no cell is left to measure", args.config.display())));
         }
+        let measured = || matrix.groups.iter().flat_map(|group| &group.subjects).map(|subject| &subject.case);
+        measured().try_for_each(|case| check_callers(case, Names::Keys))?;
         let mut notes = notes(args, &config, &matrix);
+        notes.extend(idle_connections(measured(), Names::Keys));
         notes.extend(placement.overlap().filter(|_| ours));
         let started = jiff::Timestamp::now();
         Ok(Self {
             groups: matrix.groups,
             refused: matrix.refused,
             notes,
+            names: Names::Keys,
             connect_timeout: config.connect_timeout,
             placement,
             client_debug: None,
@@ -67,6 +70,11 @@ impl Plan {
             format: args.format,
         })
     }
+}
+
+/// What `--framework` measures in place of the config's frameworks; `None` where it was not given.
+pub(crate) fn frameworks(args: &SuiteArgs) -> Result<Option<Vec<Framework>>, UsageError> {
+    (!args.framework.is_empty()).then(|| read_all("--framework", &args.framework)).transpose()
 }
 
 /// Settings that flags give for all cells.
@@ -80,7 +88,7 @@ struct Overrides {
 
 impl Overrides {
     fn read(args: &SuiteArgs, config: &Config) -> Result<Self, UsageError> {
-        let duration = optional("--duration", &args.duration, values::time(MIN_DURATION))?;
+        let duration = optional("--duration", &args.duration, values::round_length)?;
         if let (Some(duration), Some(requests)) = (duration, config.load.requests) {
             let duration = format_duration(duration);
             return Err(UsageError(format!(
@@ -88,8 +96,8 @@ impl Overrides {
             )));
         }
         Ok(Self {
-            rounds: optional("--rounds", &args.rounds, values::count(1..=1000))?,
-            warmup: optional("--warmup", &args.warmup, values::time(Duration::ZERO))?,
+            rounds: optional("--rounds", &args.rounds, values::rounds)?,
+            warmup: optional("--warmup", &args.warmup, values::pause)?,
             duration,
             no_profiles: args.no_profiles,
         })
@@ -112,9 +120,8 @@ fn servers(config: &Config) -> Result<Servers, UsageError> {
         let origin = match attached {
             None => Origin::Start,
             Some(server) => {
-                let key = |key: &str| format!("servers.{framework}.{key}");
                 let pid = server.pid.map(|pid| pid.to_string());
-                attach(key, &server.addr, server.debug.as_deref(), pid.as_deref())?
+                attach(framework, Names::Keys, &server.addr, server.debug.as_deref(), pid.as_deref())?
             }
         };
         Ok((framework, origin))
@@ -129,16 +136,22 @@ struct Matrix {
     refused: Vec<Refused>,
     /// Cells that the config says to skip.
     skipped: usize,
+    /// Whether profiles were asked for that are not taken.
+    unprofiled: bool,
 }
 
 impl Matrix {
     fn of(config: &Config, servers: &Servers, overrides: &Overrides) -> Self {
         let mut matrix = Self::default();
         let mut echoed: Vec<(Scenario, Option<f64>)> = Vec::new();
+        let ramp = config.load.qps.len() > 1;
         for case in cases(config) {
             let mut subjects = Vec::new();
-            let cell = |framework, origin: &Origin, case, settings| {
-                subject(framework, origin.clone(), case, overrides.apply(settings), config)
+            let mut cell = |framework, origin: &Origin, case, settings| {
+                let settings = overrides.apply(settings);
+                matrix.unprofiled |= settings.profiles && ramp;
+                let settings = Settings { profiles: settings.profiles && !ramp, ..settings };
+                subject(framework, origin.clone(), case, settings, config)
             };
             for (framework, origin) in servers.iter().filter(|(framework, _)| *framework != Framework::Raw) {
                 match (refusal(*framework, &case), config.settings(*framework, &case)) {
@@ -148,9 +161,15 @@ impl Matrix {
                 }
             }
             let (echo, key) = (echo(config, servers, &case, &subjects), (case.scenario, case.window.rate));
-            if let Some((origin, settings)) = echo.filter(|_| !echoed.contains(&key)) {
+            if let Some(Echo { origin, asked }) = echo.filter(|_| !echoed.contains(&key)) {
                 echoed.push(key);
-                subjects.push(cell(Framework::Raw, &origin, plain(case), settings));
+                match config.settings(Framework::Raw, &case) {
+                    None => matrix.skipped += 1,
+                    Some(settings) => {
+                        let settings = Settings { profiles: settings.profiles && asked, ..settings };
+                        subjects.push(cell(Framework::Raw, &origin, plain(case), settings));
+                    }
+                }
             }
             if !subjects.is_empty() {
                 matrix.groups.push(Group { subjects });
@@ -160,13 +179,19 @@ impl Matrix {
     }
 }
 
-/// The bare echo of a group, where it is asked for or is the roofline of servers that we start.
-fn echo(config: &Config, servers: &Servers, case: &Case, subjects: &[Subject]) -> Option<(Origin, Settings)> {
-    let settings = config.settings(Framework::Raw, case)?;
+/// The bare echo of a group.
+struct Echo {
+    origin: Origin,
+    /// Whether it is one of the frameworks, and not only their roofline, which is not profiled.
+    asked: bool,
+}
+
+/// The bare echo, where it is asked for or is the roofline of servers that we start.
+fn echo(config: &Config, servers: &Servers, case: &Case, subjects: &[Subject]) -> Option<Echo> {
     match servers.iter().find(|(framework, _)| *framework == Framework::Raw) {
-        Some((_, origin)) => Some((origin.clone(), settings)),
+        Some((_, origin)) => Some(Echo { origin: origin.clone(), asked: true }),
         None if config.roofline && has_roofline(case) && subjects.iter().any(Subject::is_ours) => {
-            Some((Origin::Start, Settings { profiles: false, ..settings }))
+            Some(Echo { origin: Origin::Start, asked: false })
         }
         None => None,
     }
@@ -174,7 +199,6 @@ fn echo(config: &Config, servers: &Servers, case: &Case, subjects: &[Subject]) -
 
 fn subject(framework: Framework, origin: Origin, mut case: Case, settings: Settings, config: &Config) -> Subject {
     case.window.end = config.load.requests.map_or(End::After(settings.duration), End::Requests);
-    let ramp = config.load.qps.len() > 1;
     Subject {
         framework,
         origin,
@@ -182,7 +206,7 @@ fn subject(framework: Framework, origin: Origin, mut case: Case, settings: Setti
         rounds: settings.rounds,
         warmup: settings.warmup,
         request_timeout: settings.request_timeout,
-        profiled: settings.profiles && !ramp,
+        profiled: settings.profiles,
     }
 }
 
@@ -230,9 +254,10 @@ fn notes(args: &SuiteArgs, config: &Config, matrix: &Matrix) -> Vec<String> {
     let mut notes: Vec<String> =
         config.notes.iter().map(|note| format!("{file}:{}:{}: {}", note.at.line, note.at.column, note.text)).collect();
     if matrix.skipped > 0 {
-        notes.push(format!("{} cells are skipped, as cells of the config say", matrix.skipped));
+        let are = if matrix.skipped == 1 { "is" } else { "are" };
+        notes.push(format!("{} {are} skipped, as cells of the config say", cells(matrix.skipped)));
     }
-    if config.settings.profiles && config.load.qps.len() > 1 && !args.no_profiles {
+    if matrix.unprofiled {
         notes.push("no profiles are taken at several rates".to_owned());
     }
     notes

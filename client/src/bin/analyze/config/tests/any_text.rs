@@ -89,7 +89,7 @@ fn check(text: &str) -> Result<(), TestCaseError> {
 proptest! {
     #[test]
     fn bytes(bytes in vec(any::<u8>(), 0..200)) {
-        let _ = Config::read("config.yaml", &bytes);
+        let _ = Config::read("config.yaml", &bytes, None);
     }
 
     #[test]

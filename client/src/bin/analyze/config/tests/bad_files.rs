@@ -11,7 +11,7 @@ fn refused(text: &str, expected: &[&str]) {
 
 #[test]
 fn a_file_that_cannot_be_read() {
-    let error = |path: &str| Config::open(Path::new(path)).expect_err(path).to_string();
+    let error = |path: &str| Config::open(Path::new(path), None).expect_err(path).to_string();
     assert_eq!(error("no/such.yaml"), "--config no/such.yaml: No such file or directory (os error 2)");
     assert_eq!(error("/dev"), "--config /dev: Is a directory (os error 21)");
     assert_eq!(error("/dev/null"), format!("/dev/null:1:1: no value: must be a mapping with keys of {KEYS}"));
@@ -69,7 +69,7 @@ fn what_is_no_yaml_or_more_than_is_read() {
     refused("? [a, b]\n: 5", &["1:3: a list as a key: must be a word"]);
     refused("rounds: [3", &["2:1: not YAML: while parsing a flow sequence, expected ',' or ']'"]);
     refused("load:\n\tqps: 5", &["2:2: not YAML: tabs disallowed within this context (block indentation)"]);
-    let invalid = Config::read("config.yaml", b"rounds: 3\nout: \xc3\xa9\xff\n").expect_err("no text");
+    let invalid = Config::read("config.yaml", b"rounds: 3\nout: \xc3\xa9\xff\n", None).expect_err("no text");
     assert_eq!(invalid.to_string(), "config.yaml:2:7: the byte 0xff: must be UTF-8 text");
 }
 
@@ -200,6 +200,11 @@ fn what_cannot_go_together() {
         "load: {qps: [10, 500], requests: 1000000}",
         &["1:34: load.requests: 1000000 at 10 a second of load.qps: must take 24h at most"],
     );
+    refused(
+        "load: {qps: 10, requests: 864001}\nconcurrency_levels: 1",
+        &["1:27: load.requests: 864001 at 10 a second of load.qps: must take 24h at most"],
+    );
+    refused("load: {sleep: 61m}\nbenchmark: {request_timeout: 2h}", &["1:15: load.sleep: \"61m\": must be 1h at most"]);
     refused(
         "load: {requests: 99}",
         &["1:18: load.requests: 99: fewer than the 100 calls in flight of concurrency_levels"],

@@ -7,5 +7,5 @@ mod good_files;
 use super::{Config, Invalid};
 
 fn read(text: &str) -> Result<Config, Invalid> {
-    Config::read("config.yaml", text.as_bytes())
+    Config::read("config.yaml", text.as_bytes(), None)
 }

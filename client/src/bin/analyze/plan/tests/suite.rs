@@ -4,8 +4,10 @@ use super::{super::*, CPUS};
 use crate::{cli::suite_args, config::Config};
 
 fn plan_of(yaml: &str, flags: &[&str]) -> Result<Plan, String> {
-    let config = Config::read("t.yaml", yaml.as_bytes()).map_err(|error| error.to_string())?;
-    Plan::of_suite(&suite_args(flags), config, &CPUS).map_err(|error| error.0)
+    let args = suite_args(flags);
+    let frameworks = frameworks(&args).map_err(|error| error.0)?;
+    let config = Config::read("t.yaml", yaml.as_bytes(), frameworks).map_err(|error| error.to_string())?;
+    Plan::of_suite(&args, config, &CPUS).map_err(|error| error.0)
 }
 
 fn plan(yaml: &str, flags: &[&str]) -> Plan {
@@ -97,6 +99,62 @@ fn cells_can_be_skipped_and_rates_are_cells() {
         ["4 cells are skipped, as cells of the config say", "no profiles are taken at several rates"]
     );
     assert!(rates.subjects().all(|subject| !subject.profiled));
+    let of_a_cell = format!("{SMALL}load: {{qps: [100, 200]}}\ncells: [{{match: {{qps: 100}}, profiles: true}}]");
+    assert_eq!(plan(&of_a_cell, &[]).notes, ["no profiles are taken at several rates"]);
+    assert_eq!(plan(&of_a_cell, &["--no-profiles"]).notes, [""; 0]);
+}
+
+#[test]
+fn the_bare_echo_is_changed_by_what_is_about_it_and_no_other_cell() {
+    let all = format!("{SMALL}frameworks: [triple, raw]\n");
+    let echo = |cells: &str| {
+        let plan = plan(&format!("{all}cells: [{cells}]"), &[]);
+        let rounds = plan.subjects().find(|subject| subject.framework == Framework::Raw).map(|subject| subject.rounds);
+        (rounds, plan.notes)
+    };
+    let unchanged = (Some(1), Vec::new());
+    // It is measured in the group of hessian2, and is none of it.
+    assert_eq!(echo("{match: {serialization: hessian2}, rounds: 7}"), unchanged);
+    assert_eq!(echo("{match: {call_mode: unary}, rounds: 7}"), unchanged);
+    for about_it in ["framework: raw", "payload: 128", "concurrency: 5", "framework: raw, concurrency: 5"] {
+        assert_eq!(echo(&format!("{{match: {{{about_it}}}, rounds: 7}}")), (Some(7), Vec::new()), "{about_it}");
+    }
+    let skipped = |cells: &str| vec![format!("{cells} skipped, as cells of the config say")];
+    assert_eq!(echo("{match: {framework: raw}, skip: true}"), (None, skipped("1 cell is")));
+    assert_eq!(echo("{match: {serialization: hessian2}, skip: true}"), (Some(1), skipped("2 cells are")));
+    assert_eq!(
+        plan_of(&format!("{all}cells:\n- match: {{framework: raw, call_mode: unary}}\n  rounds: 7"), &[])
+            .expect_err("no use"),
+        "t.yaml:9:38: cells[0].match.call_mode: can't go with framework raw, which knows nothing of how messages are written \
+         and sent"
+    );
+}
+
+#[test]
+fn notes_are_of_what_is_measured() {
+    let ports = format!(
+        "{SMALL}service: {{port: {{grpc: 1}}}}\nservers: {{triple: {{addr: \"127.0.0.1:1\"}}}}\n\
+                         load: {{sleep: 1ms, connections: 9, accept_gzip: true}}"
+    );
+    let notes = |flags: &[&str]| plan(&ports, flags).notes;
+    let idle = "load.connections 9: 5 with 5 calls in flight";
+    let told = "config.yaml:9:15: load.sleep: not set on the server of servers.triple, which runs already";
+    let free = "config.yaml:7:24: service.port.grpc: not used: the server that we start takes a free port";
+    assert_eq!(notes(&[]), [free, told, idle]);
+    assert_eq!(notes(&["--framework", "grpc"]), [free, idle]);
+    let unmeasured = "config.yaml:7:24: service.port.grpc: not used: grpc is not among the frameworks measured";
+    assert_eq!(notes(&["--framework", "triple"]), [unmeasured, told, idle]);
+    let gzip = "config.yaml:9:49: load.accept_gzip: not used: raw alone is measured, which never compresses";
+    assert_eq!(notes(&["--framework", "raw"]), [unmeasured, gzip, idle]);
+}
+
+#[test]
+fn callers_are_checked_as_those_of_flags() {
+    let mut config = Config::read("t.yaml", SMALL.as_bytes(), None).expect("a configuration");
+    // What the reader of the file lets through.
+    config.load.requests = Some(4);
+    let error = Plan::of_suite(&suite_args(&[]), config, &CPUS).expect_err("too few").0;
+    assert_eq!(error, "load.requests 4: fewer than the 5 calls in flight of 128B-5");
 }
 
 #[test]
