@@ -1,9 +1,11 @@
 //! `analyze suite` as a program: what it prints, saves, leaves out, resumes and refuses.
 
 use std::{
+    ffi::OsStr,
     fs,
     io::{BufRead, BufReader},
     net::TcpListener,
+    os::unix::ffi::OsStrExt,
     path::Path,
     process::{Command, Output, Stdio},
     thread,
@@ -33,13 +35,32 @@ const CELLS: [&str; 4] = [
 /// Runs a suite in a folder of its own; the flags follow `--config`.
 fn suite(dir: &TempDir, config: &str, flags: &[&str]) -> Output {
     fs::write(dir.path().join("t.yaml"), config).expect("a config");
-    Command::new(env!("CARGO_BIN_EXE_analyze"))
-        .args(["suite", "--config", "t.yaml"])
-        .args(flags)
+    analyze(dir, &[&["suite", "--config", "t.yaml"], flags].concat())
+}
+
+fn analyze(dir: &TempDir, words: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_analyze"));
+    command.args(words).current_dir(dir).env("NO_COLOR", "1").output().expect("the program runs")
+}
+
+/// Runs the suite t, interrupts it at a line of its stderr, and gives what followed on that.
+fn interrupted(dir: &TempDir, config: &str, at: &str) -> String {
+    fs::write(dir.path().join("t.yaml"), config).expect("a config");
+    let mut suite = Command::new(env!("CARGO_BIN_EXE_analyze"))
+        .args(["suite", "--config", "t.yaml", "--label", "t"])
         .current_dir(dir)
-        .env("NO_COLOR", "1")
-        .output()
-        .expect("the program runs")
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program runs");
+    let mut lines = BufReader::new(suite.stderr.take().expect("stderr")).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.starts_with(at)), "{at}");
+    let pid = libc::pid_t::try_from(suite.id()).expect("a process id");
+    // SAFETY: sends a signal to the child, which has not been waited for, so the id is still its own.
+    assert_eq!(unsafe { libc::kill(pid, libc::SIGINT) }, 0);
+    let after = lines.map(|line| line + "\n").collect();
+    assert_eq!(suite.wait().expect("its end").code(), Some(130));
+    after
 }
 
 fn stdout(output: &Output) -> String {
@@ -118,6 +139,102 @@ fn a_suite_is_saved_cell_by_cell_and_goes_on_where_cells_are_missing() {
     let nothing = suite(&dir, CONFIG, &["--label", "t", "--resume"]);
     assert_eq!(nothing.status.code(), Some(0), "{}", stderr(&nothing));
     assert!(!stderr(&nothing).contains("round"), "{}", stderr(&nothing));
+
+    // A dry run lists what is left, and refuses what the suite would.
+    let left = |flags: &[&str]| suite(&dir, CONFIG, &[flags, &["--label", "t", "--dry-run"]].concat());
+    assert_eq!(stdout(&left(&["--resume"])).lines().next(), Some("nothing is left to measure"));
+    fs::remove_file(data.join(&missing)).expect("the file");
+    let text = stdout(&left(&["--resume"]));
+    assert!(text.contains("\n1     triple ") && text.contains("\n1 cell, about "), "{text}");
+    assert_eq!(left(&[]).status.code(), Some(2));
+
+    // Pictures that can't be written name the flag that was given.
+    fs::write(dir.path().join("plots"), []).expect("a file");
+    let plot = |flags: &[&str]| stderr(&analyze(&dir, &[&["plot", "t"], flags].concat()));
+    assert!(plot(&[]).starts_with("error: --out .: can't write ./plots/t: "), "{}", plot(&[]));
+    assert!(plot(&["--output", "plots"]).starts_with("error: --output plots: can't write: "));
+}
+
+#[test]
+fn results_of_a_run_are_none_of_a_suite_of_its_name() {
+    let dir = TempDir::new().expect("a folder");
+    let flags = "--scenario 128B-1 --framework raw --requests 50 --warmup 0s --rounds 1 --no-profiles --label t";
+    let run = || analyze(&dir, &flags.split(' ').collect::<Vec<_>>());
+    let first = run();
+    assert_eq!(first.status.code(), Some(0), "{}", stderr(&first));
+    let (file, kept) = (dir.path().join(format!("data/t/{}.json", CELLS[0])), dir.path().join("kept.json"));
+    fs::copy(&file, &kept).expect("the result");
+    let config = CONFIG.replace("[1, 2]", "[1]");
+    let whole = suite(&dir, &config, &["--label", "t"]);
+    assert_eq!(whole.status.code(), Some(0), "{}", stderr(&whole));
+
+    let again = run();
+    assert_eq!(again.status.code(), Some(2));
+    let problem = "is a suite, whose results a run would overwrite: must be another name";
+    assert_eq!(stderr(&again), format!("error: --label t: {problem}\n"));
+
+    // As if the suite had been interrupted before it came to this cell, and the other was set against nothing.
+    fs::copy(&kept, &file).expect("the result");
+    let triple = dir.path().join(format!("data/t/{}.json", CELLS[2]));
+    let mut without: serde_json::Value = serde_json::from_slice(&fs::read(&triple).expect("a result")).expect("JSON");
+    without["roofline_ratio"] = 7.0.into();
+    fs::write(&triple, without.to_string()).expect("the result");
+    let resumed = suite(&dir, &config, &["--label", "t", "--resume"]);
+    assert_eq!(resumed.status.code(), Some(0), "{}", stderr(&resumed));
+    assert!(stderr(&resumed).contains("1 of 2 cells were measured before"), "{}", stderr(&resumed));
+    let (raw, triple) = (result(&dir, CELLS[0]), result(&dir, CELLS[2]));
+    let ratio = triple.figures.qps.zip(raw.figures.qps).map(|(qps, raw)| qps / raw);
+    assert_eq!(triple.roofline_ratio, ratio);
+    assert_ne!(raw.timestamp, triple.timestamp, "each says when it was measured");
+}
+
+#[test]
+fn half_an_echo_is_no_roofline() {
+    let dir = TempDir::new().expect("a folder");
+    let config = CONFIG
+        .replace("[triple, grpc]", "triple")
+        .replace("[1, 2]", "[1]")
+        .replace("load: {requests: 50}\nrounds: 1", "rounds: 1000")
+        .replace("warmup_duration: 0s", "warmup_duration: 0s, test_duration: 100ms");
+    let ended = interrupted(&dir, &config, "128B-1 raw round 1/1000");
+    assert!(ended.contains("interrupted: what had finished is saved"), "{ended}");
+    for stem in [CELLS[0], CELLS[2]] {
+        let result = result(&dir, stem);
+        assert!((1..1000).contains(&result.rounds.len()) && result.roofline_ratio.is_none(), "{stem}");
+    }
+}
+
+#[test]
+fn a_suite_begins_when_its_servers_are_reached() {
+    let dir = TempDir::new().expect("a folder");
+    let closed = TcpListener::bind("127.0.0.1:0").and_then(|port| port.local_addr()).expect("an address");
+    let open = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let config = |keys: &str| {
+        let config = CONFIG.replace("[msgpack]", "[protobuf]").replace("[1, 2]", "[1]");
+        config + &format!("roofline: false\nservers: {{grpc: {{{keys}}}}}\n")
+    };
+    let debug = format!("addr: '{}', debug: 'http://{closed}'", open.local_addr().expect("an address"));
+    for (keys, line) in [
+        (format!("addr: '{closed}'"), format!("error: servers.grpc.addr {closed}: ")),
+        (debug, "error: servers.grpc.debug: ".to_owned()),
+    ] {
+        let refused = suite(&dir, &config(&keys), &["--label", "t"]);
+        assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+        assert!(stderr(&refused).starts_with(&line), "{}", stderr(&refused));
+        assert_eq!(files(&dir.path().join("data/t")), [""; 0]);
+    }
+    let other = suite(&dir, &CONFIG.replace("[1, 2]", "[1]"), &["--label", "t"]);
+    assert_eq!(other.status.code(), Some(0), "the name is still free: {}", stderr(&other));
+}
+
+#[test]
+fn words_that_are_no_text_are_taken() {
+    let dir = TempDir::new().expect("a folder");
+    let name = OsStr::from_bytes(b"\xff.yaml");
+    fs::write(dir.path().join(name), CONFIG.replace("[1, 2]", "[1]")).expect("a config");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_analyze"));
+    let measured = command.args(["suite", "--config"]).arg(name).current_dir(&dir).output().expect("the program runs");
+    assert_eq!(measured.status.code(), Some(0), "{}", stderr(&measured));
 }
 
 #[test]
@@ -150,23 +267,11 @@ fn an_interrupted_suite_keeps_what_had_finished_and_says_how_it_goes_on() {
         .replace("load: {requests: 50}", "roofline: false")
         .replace("warmup_duration: 0s", "warmup_duration: 0s, test_duration: 100ms")
         + "cells: [{match: {concurrency: 2}, test_duration: 1h}]\n";
-    fs::write(dir.path().join("t.yaml"), config).expect("a config");
-    let mut suite = Command::new(env!("CARGO_BIN_EXE_analyze"))
-        .args(["suite", "--config", "t.yaml", "--label", "t"])
-        .current_dir(&dir)
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program runs");
-    let mut lines = BufReader::new(suite.stderr.take().expect("stderr")).lines().map_while(Result::ok);
-    // From here on the second cell is prepared, or measured for an hour.
-    assert!(lines.any(|line| line.starts_with("[1/2] 128B-1 triple msgpack round 1/1")));
-    let pid = libc::pid_t::try_from(suite.id()).expect("a process id");
-    // SAFETY: sends a signal to the child, which has not been waited for, so the id is still its own.
-    assert_eq!(unsafe { libc::kill(pid, libc::SIGINT) }, 0);
+    // From this line on the second cell is prepared, or measured for an hour.
+    let ended = interrupted(&dir, &config, "[1/2] 128B-1 triple msgpack round 1/1");
     let next = "interrupted: what had finished is saved; go on with: ";
-    assert!(lines.any(|line| line.starts_with(next) && line.ends_with(" suite --config t.yaml --label t --resume")));
-    assert_eq!(suite.wait().expect("its end").code(), Some(130));
+    let says = |line: &str| line.starts_with(next) && line.ends_with(" suite --config t.yaml --label t --resume");
+    assert!(ended.lines().any(says), "{ended}");
     assert_eq!(result(&dir, CELLS[2]).rounds.len(), 1);
 }
 

@@ -125,6 +125,11 @@ impl DebugClient {
         }
     }
 
+    /// Where they are: `http://HOST:PORT`.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.authority)
+    }
+
     /// Counters, requests, CPU time and memory, now.
     ///
     /// # Errors

@@ -76,7 +76,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Write`] names the first folder that can't be written.
     pub fn open(root: &Path, label: Label) -> Result<Self, StoreError> {
-        let store = Self { root: root.to_owned(), label };
+        let store = Self::at(root, label);
         for kind in KINDS {
             let folder = store.folder(kind);
             fs::create_dir_all(&folder).map_err(write_error(&folder))?;
@@ -87,9 +87,14 @@ impl Store {
         Ok(store)
     }
 
+    /// The folders of a run, to read what is in them. Nothing is made.
+    pub fn at(root: &Path, label: Label) -> Self {
+        Self { root: root.to_owned(), label }
+    }
+
     /// Whether a run of that name has a plan. Nothing is made.
     pub fn has_plan(root: &Path, label: &Label) -> bool {
-        Self { root: root.to_owned(), label: label.clone() }.plan_path().exists()
+        Self::at(root, label.clone()).plan_path().exists()
     }
 
     /// The run's name.

@@ -10,6 +10,7 @@ mod values;
 
 use std::process::ExitCode;
 
+use analyze::measure::Build;
 use debug_pprof::{CountingAlloc, Jemalloc};
 
 use cli::Chosen;
@@ -19,6 +20,14 @@ static ALLOC: CountingAlloc<Jemalloc> = CountingAlloc::jemalloc();
 
 // For `analyze serve`, as echo-server has it, and for --client-debug; everything else switches the profiler off.
 debug_pprof::jemalloc_conf!(c"prof:true,prof_active:true,lg_prof_sample:19,prof_accum:true,prof_unbias:false");
+
+/// What this program is built from.
+const BUILD: Build = Build {
+    commit: env!("BUILD_COMMIT"),
+    dirty: env!("BUILD_DIRTY"),
+    rustc: env!("BUILD_RUSTC"),
+    crates: env!("BUILD_CRATES"),
+};
 
 fn main() -> ExitCode {
     let chosen = match cli::parse() {

@@ -12,7 +12,7 @@ pub(crate) struct SuiteArgs {
     /// What to measure: dubbo-go's config.yaml, with our keys
     #[arg(long, value_name = "FILE", default_value = "config.yaml")]
     pub(crate) config: PathBuf,
-    /// Print the cells and how long they take; start nothing
+    /// Print the cells that are to be measured and how long they take; start nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Go on with the suite of this --label, where it was interrupted or cells failed

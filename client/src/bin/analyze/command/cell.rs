@@ -3,10 +3,10 @@
 use std::{net::SocketAddr, time::Duration};
 
 use analyze::{
-    load::{Case, Driver, End, Live, MessagesPerStream, Wire},
+    load::{Case, Driver, Live, MessagesPerStream, Wire},
     measure::{
-        self, AllocsPass, Build, DebugClient, PassError, ServerProcess, Target, allocs_pass, cpu_pass,
-        describe_machine, heap_pass, measure_round,
+        self, AllocsPass, DebugClient, PassError, ServerProcess, Target, allocs_pass, cpu_pass, describe_machine,
+        heap_pass, measure_round,
         result::{RunMeta, RunResult, RunSample, ServerOrigin},
         syscalls_pass,
     },
@@ -20,6 +20,7 @@ use super::{
     servers::{self, HeapProfiler},
 };
 use crate::{
+    BUILD,
     plan::{HEAP_PASS, Names, Origin, SYSCALLS_PASS, Subject},
     progress::Progress,
 };
@@ -29,13 +30,6 @@ const SYSCALLS_WINDOW: Duration = Duration::from_secs(1);
 
 /// Lines in the table of allocating sites.
 const SITES: usize = 10;
-
-const BUILD: Build = Build {
-    commit: env!("BUILD_COMMIT"),
-    dirty: env!("BUILD_DIRTY"),
-    rustc: env!("BUILD_RUSTC"),
-    crates: env!("BUILD_CRATES"),
-};
 
 pub(super) struct Cell {
     subject: Subject,
@@ -105,6 +99,11 @@ impl Cell {
     pub(super) fn length_left(&self) -> Duration {
         let rounds = self.subject.rounds - self.samples.len() as u32;
         (self.subject.warmup + self.subject.round_length()) * rounds + self.subject.profiles_length()
+    }
+
+    /// Whether every round was measured.
+    pub(super) fn is_measured(&self) -> bool {
+        self.subject.is_measured(&self.result)
     }
 
     /// Whether there is anything to report: a round, or why there is none.
@@ -349,11 +348,6 @@ fn describe(meta: &mut RunMeta, subject: &Subject, bench: Bench<'_>, addr: Socke
     environment.server_address = Some(addr.to_string());
     environment.server_cpus = server.map(|server| server.ready().cpus.clone());
     environment.client_cpus = measure::bound_cpus().ok();
-    environment.round_duration_ms = match subject.case.window.end {
-        End::After(length) => Some(length.as_millis() as u64),
-        End::Requests(_) => None,
-    };
-    environment.warmup_ms = Some(subject.warmup.as_millis() as u64);
     if !subject.is_ours() && !subject.case.sleep.is_zero() {
         meta.warnings.push("the server ran already: it waits before its replies only if it was told to".to_owned());
     }

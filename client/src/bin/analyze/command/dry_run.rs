@@ -7,12 +7,12 @@ use analyze::{
     units::{format_duration, thousands},
 };
 
-use crate::plan::{Origin, Plan, Subject};
+use crate::plan::{Origin, Plan, Subject, cells};
 
 const HEADS: [&str; 10] =
     ["cell", "framework", "payload", "serialization", "compression", "calls", "mode", "rate", "rounds", "time"];
 
-/// A line for each cell, in the order of measuring, then what is left out, then how long all of it takes.
+/// A line for each cell that is left, in the order of measuring, then what is left out, then how long all of it takes.
 pub(super) fn text(plan: &Plan) -> String {
     let mut rows = vec![HEADS.map(str::to_owned)];
     let mut number = 0;
@@ -22,18 +22,18 @@ pub(super) fn text(plan: &Plan) -> String {
             row(number, subject)
         }));
     }
-    let mut text = aligned(&rows);
+    let mut text = if number == 0 { "nothing is left to measure\n".to_owned() } else { aligned(&rows) };
     for refused in &plan.refused {
         text += &format!("not measured: {}\n", refused.say());
     }
-    let cells = if number == 1 { "1 cell".to_owned() } else { format!("{} cells", thousands(number)) };
-    text + &format!(
-        "{cells}, about {}; cells of the same values are measured in turn\n",
-        format_duration(whole(plan.length()))
-    )
+    if number > 0 {
+        let (cells, length) = (cells(number), format_duration(whole(plan.length())));
+        text += &format!("{cells}, about {length}; cells of the same values are measured in turn\n");
+    }
+    text
 }
 
-fn row(number: u64, subject: &Subject) -> [String; 10] {
+fn row(number: usize, subject: &Subject) -> [String; 10] {
     let case = &subject.case;
     let server = match subject.origin {
         Origin::Start => subject.framework.to_string(),

@@ -23,7 +23,7 @@ pub(super) struct Measuring<'a> {
 }
 
 impl<'a> Measuring<'a> {
-    /// `earlier` are results of the same plan.
+    /// `earlier` are whole results of the same plan.
     pub(super) fn new(bench: Bench<'a>, progress: Progress, earlier: &[RunResult]) -> Self {
         let mut rooflines = Rooflines::default();
         earlier.iter().for_each(|result| rooflines.learn(result));
@@ -45,11 +45,12 @@ impl<'a> Measuring<'a> {
         measured.and(saved)
     }
 
-    /// Sets results of before against rooflines that are known only now.
+    /// Sets results of before against the rooflines as they are known now.
     pub(super) fn finish_earlier(&self, results: &mut [RunResult]) -> anyhow::Result<()> {
-        for result in results.iter_mut().filter(|result| result.roofline_ratio.is_none()) {
+        for result in results {
+            let before = result.roofline_ratio;
             self.rooflines.apply(result);
-            if result.roofline_ratio.is_some() {
+            if result.roofline_ratio != before {
                 self.bench.store.save(result)?;
             }
         }
@@ -111,7 +112,7 @@ impl<'a> Measuring<'a> {
 
     /// Sets the results against the roofline and saves them.
     fn finish(&mut self, cells: &mut [Cell]) -> anyhow::Result<()> {
-        cells.iter().for_each(|cell| self.rooflines.learn(&cell.result));
+        cells.iter().filter(|cell| cell.is_measured()).for_each(|cell| self.rooflines.learn(&cell.result));
         for cell in cells.iter_mut().filter(|cell| cell.has_result()) {
             self.rooflines.apply(&mut cell.result);
             cell.save(self.bench.store)?;

@@ -27,7 +27,10 @@ pub(crate) fn plot(runs: &[PathBuf], root: &Path, output: Option<&Path>) -> anyh
         let runs: Vec<String> = runs.iter().map(|run| run.display().to_string()).collect();
         anyhow::anyhow!("{}: {error}", runs.join(", "))
     })?;
-    let cannot = || format!("--output {}: can't write", folder.display());
+    let cannot = || match output {
+        Some(folder) => format!("--output {}: can't write", folder.display()),
+        None => format!("--out {}: can't write {}", root.display(), folder.display()),
+    };
     fs::create_dir_all(&folder).with_context(cannot)?;
     let mut written = String::new();
     for picture in &pictures {

@@ -15,7 +15,7 @@ use analyze::{
 pub(super) struct Rooflines(HashMap<String, f64>);
 
 impl Rooflines {
-    /// Takes note of a result.
+    /// Takes note of a result of which every round was measured: half an echo is no limit.
     pub(super) fn learn(&mut self, result: &RunResult) {
         if result.framework == Framework::Raw.name()
             && is_started(result)

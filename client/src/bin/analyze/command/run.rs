@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     cli::Format,
-    plan::{Origin, Plan, Subject, UsageError},
+    plan::{Origin, Plan, PlanRecord, Subject, UsageError},
     progress::Progress,
     terminal,
 };
@@ -33,8 +33,12 @@ pub(super) struct Bench<'a> {
 
 /// `analyze run`.
 pub(super) fn run(plan: &Plan) -> anyhow::Result<ExitCode> {
+    if Store::has_plan(&plan.out, &plan.label) {
+        let problem = "is a suite, whose results a run would overwrite: must be another name";
+        return Err(UsageError(format!("--label {}: {problem}", plan.label)).into());
+    }
     let store = open(plan)?;
-    let session = Session { plan, store: &store, earlier: Vec::new(), goes_on_with: None };
+    let session = Session { plan, store: &store, record: None, earlier: Vec::new(), goes_on_with: None };
     session.carry_out(Reports {
         text: &|results, style| report::text(results, &store.data_dir(), style),
         markdown: &report::markdown,
@@ -45,6 +49,8 @@ pub(super) fn run(plan: &Plan) -> anyhow::Result<ExitCode> {
 pub(super) struct Session<'a> {
     pub(super) plan: &'a Plan,
     pub(super) store: &'a Store,
+    /// What is saved of the plan, once nothing stands in the way of measuring.
+    pub(super) record: Option<PlanRecord>,
     /// Results of cells that were measured before.
     pub(super) earlier: Vec<RunResult>,
     /// The command that goes on after an interruption.
@@ -77,6 +83,13 @@ impl Session<'_> {
         let outcome = runtime.block_on(async {
             let stop = stop_on_signal().context("listening for signals")?;
             let bench = Bench { plan: &left, store: self.store, stop: &stop };
+            // Stopped here, a suite has begun nevertheless: it is told how to go on.
+            if let Some(reached) = unless_stopped(&stop, reach_attached(&left)).await {
+                reached?;
+            }
+            if let Some(record) = &self.record {
+                self.store.save_plan(record)?;
+            }
             measure_all(bench, &mut results, self.goes_on_with.as_deref()).await
         });
         if !results.is_empty() {
@@ -113,21 +126,21 @@ async fn measure_all(
     results: &mut Vec<RunResult>,
     goes_on_with: Option<&str>,
 ) -> anyhow::Result<ExitCode> {
-    if let Some(reached) = unless_stopped(bench.stop, reach_attached(bench.plan)).await {
-        reached?;
-    }
     let mut measuring = Measuring::new(bench, Progress::new(bench.plan.length()), results);
     for group in &bench.plan.groups {
         let measured = measuring.group(group).await;
         results.append(&mut measuring.results);
         measured?;
         if *bench.stop.borrow() {
-            let next = goes_on_with.map(|command| format!("; go on with: {command}")).unwrap_or_default();
-            measuring.progress.say(&format!("interrupted: what had finished is saved{next}"));
-            return Ok(ExitCode::from(INTERRUPTED));
+            break;
         }
     }
     measuring.finish_earlier(results)?;
+    if *bench.stop.borrow() {
+        let next = goes_on_with.map(|command| format!("; go on with: {command}")).unwrap_or_default();
+        measuring.progress.say(&format!("interrupted: what had finished is saved{next}"));
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
     Ok(if measuring.failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     cli::SuiteArgs,
     config::Config,
-    plan::{self, Origin, Plan, PlanRecord, Refused, Subject, UsageError},
+    plan::{self, Origin, Plan, PlanRecord, Refused, Subject, UsageError, cells},
     terminal,
 };
 
@@ -25,38 +25,17 @@ pub(super) fn suite(args: &SuiteArgs) -> anyhow::Result<ExitCode> {
     let config = Config::open(&args.config, frameworks).map_err(|error| UsageError(error.to_string()))?;
     let allowed = bound_cpus().context("reading which CPUs may be used")?;
     let plan = Plan::of_suite(args, config, &allowed)?;
+    let Begun { record, done } = if args.resume { go_on(&plan)? } else { begin(&plan)? };
     if args.dry_run {
         plan.notes.iter().for_each(|note| terminal::say(&format!("note: {note}")));
-        terminal::print(&dry_run::text(&plan)).context("writing to stdout")?;
+        let stems = done.iter().map(RunResult::file_stem).collect();
+        terminal::print(&dry_run::text(&plan.without(&stems))).context("writing to stdout")?;
         return Ok(ExitCode::SUCCESS);
     }
-    match (args.resume, Store::has_plan(&plan.out, &plan.label)) {
-        (true, true) | (false, false) => {}
-        (true, false) => {
-            return Err(
-                UsageError(format!("--resume: there is no suite {} in {}", plan.label, plan.out.display())).into()
-            );
-        }
-        (false, true) => {
-            return Err(UsageError(format!(
-                "--label {}: there is a suite of this name: --resume goes on with it, another --label begins a new one",
-                plan.label
-            ))
-            .into());
-        }
-    }
     let store = open(&plan)?;
-    let record = PlanRecord::of(&plan);
-    let earlier = if args.resume {
-        let done = done(&plan, &record, &store)?;
-        terminal::say(&format!("{} of {} cells were measured before", done.len(), plan.subjects().count()));
-        done
-    } else {
-        store.save_plan(&record)?;
-        Vec::new()
-    };
-    let goes_on_with = Some(resume_command(env::args().collect(), plan.label.as_str()));
-    let session = Session { plan: &plan, store: &store, earlier, goes_on_with };
+    let words = env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let goes_on_with = Some(resume_command(words, plan.label.as_str()));
+    let session = Session { plan: &plan, store: &store, record: Some(record), earlier: done, goes_on_with };
     let refused: Vec<report::Refused> = plan.refused.iter().map(Refused::in_report).collect();
     let reports = Reports {
         text: &|results, style| report::suite(results, &refused, &store.data_dir(), style),
@@ -67,10 +46,31 @@ pub(super) fn suite(args: &SuiteArgs) -> anyhow::Result<ExitCode> {
     outcome
 }
 
-/// The results of an earlier suite that need not be measured again. Its plan must be the same.
-fn done(plan: &Plan, record: &PlanRecord, store: &Store) -> anyhow::Result<Vec<RunResult>> {
+/// A suite as it is recorded, and the results of it that need not be measured again.
+struct Begun {
+    record: PlanRecord,
+    done: Vec<RunResult>,
+}
+
+/// A new suite.
+fn begin(plan: &Plan) -> Result<Begun, UsageError> {
+    if Store::has_plan(&plan.out, &plan.label) {
+        let problem = "there is a suite of this name: --resume goes on with it, another --label begins a new one";
+        return Err(UsageError(format!("--label {}: {problem}", plan.label)));
+    }
+    Ok(Begun { record: PlanRecord::of(plan), done: Vec::new() })
+}
+
+/// An earlier suite, whose plan must be the same.
+fn go_on(plan: &Plan) -> anyhow::Result<Begun> {
+    if !Store::has_plan(&plan.out, &plan.label) {
+        let (label, out) = (&plan.label, plan.out.display());
+        return Err(UsageError(format!("--resume: there is no suite {label} in {out}")).into());
+    }
+    let store = Store::at(&plan.out, plan.label.clone());
     let earlier: PlanRecord =
         store.load_plan().map_err(|error: StoreError| UsageError(format!("--resume: {error}")))?;
+    let record = PlanRecord::of(plan);
     let differences = record.differences(&earlier);
     if !differences.is_empty() {
         let differences = differences.join("; ");
@@ -78,9 +78,11 @@ fn done(plan: &Plan, record: &PlanRecord, store: &Store) -> anyhow::Result<Vec<R
     }
     let mut done = Vec::new();
     for subject in plan.subjects() {
-        done.extend(store.load(&subject.file_stem(&plan.label))?.filter(|result| is_whole(result, subject)));
+        let result = store.load(&subject.file_stem(&plan.label))?;
+        done.extend(result.filter(|result| earlier.took(result) && is_whole(result, subject)));
     }
-    Ok(done)
+    terminal::say(&format!("{} of {} were measured before", done.len(), cells(plan.subjects().count())));
+    Ok(Begun { record: record.resuming(earlier), done })
 }
 
 /// Whether a cell has everything that was asked for.
@@ -89,7 +91,7 @@ fn is_whole(result: &RunResult, subject: &Subject) -> bool {
     let files = &result.files;
     let profiles = [&files.cpu_profile, &files.allocs_profile, &files.heap_profile];
     let profiled = !subject.profiled || !can_be_profiled || profiles.iter().all(|file| file.is_some());
-    result.failure.is_none() && result.rounds.len() == subject.rounds as usize && profiled
+    subject.is_measured(result) && profiled
 }
 
 /// The command line that goes on with the suite of a command line.

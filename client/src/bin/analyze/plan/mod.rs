@@ -21,7 +21,7 @@ use analyze::{
     load::{Case, End, LoadSpec},
     measure::{
         DebugClient,
-        result::{Environment, RunMeta, RunResult},
+        result::{Environment, LoadShape, RunMeta, RunResult},
     },
     scenario::{Compression, Framework, Serialization},
     store::Label,
@@ -29,7 +29,13 @@ use analyze::{
 };
 use debug_pprof::Options;
 
-pub(crate) use self::{cpus::Placement, names::Names, record::PlanRecord, refused::Refused, suite::frameworks};
+pub(crate) use self::{
+    cpus::Placement,
+    names::Names,
+    record::PlanRecord,
+    refused::{Refused, cells},
+    suite::frameworks,
+};
 use crate::cli::Format;
 
 /// A usage error: one line that names the flag, the value and what is allowed.
@@ -156,6 +162,29 @@ impl Subject {
         RunResult::derive(meta, &[]).file_stem()
     }
 
+    /// Whether a result is of this load, and every round of it was measured.
+    pub(crate) fn is_measured(&self, result: &RunResult) -> bool {
+        let (case, environment) = (&self.case, &result.environment);
+        let same_load = result.load == LoadShape::from(case)
+            && result.payload_pattern == case.pattern
+            && result.response_size == case.response_size
+            && environment.round_duration_ms == self.timed_ms()
+            && environment.warmup_ms == Some(self.warmup_ms());
+        same_load && result.failure.is_none() && result.rounds.len() == self.rounds as usize
+    }
+
+    /// Length of a timed round; `None` where so many calls end it.
+    fn timed_ms(&self) -> Option<u64> {
+        match self.case.window.end {
+            End::After(length) => Some(length.as_millis() as u64),
+            End::Requests(_) => None,
+        }
+    }
+
+    fn warmup_ms(&self) -> u64 {
+        self.warmup.as_millis() as u64
+    }
+
     /// What is known of its result before its first call.
     pub(crate) fn meta(&self, label: &Label, started: jiff::Timestamp, environment: Environment) -> RunMeta {
         RunMeta {
@@ -167,7 +196,11 @@ impl Subject {
             started,
             rounds: self.rounds,
             wire: None,
-            environment,
+            environment: Environment {
+                round_duration_ms: self.timed_ms(),
+                warmup_ms: Some(self.warmup_ms()),
+                ..environment
+            },
             warnings: Vec::new(),
         }
     }

@@ -1,15 +1,19 @@
 //! A suite's plan as it lies beside its results, so that a suite that goes on is the one that was begun.
 
-use std::{collections::BTreeMap, net::SocketAddr};
+use std::{collections::BTreeMap, iter};
 
-use analyze::measure::result::LoadShape;
+use analyze::measure::{
+    DebugClient,
+    result::{LoadShape, RunResult},
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{Origin, Plan, Refused, Subject, refused::cells};
+use crate::BUILD;
 
 /// The version of the file's shape.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What `plan.json` holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -18,6 +22,9 @@ pub(crate) struct PlanRecord {
     label: String,
     /// When the suite was begun: RFC 3339, UTC.
     started: String,
+    /// When it was gone on with, each time.
+    #[serde(default)]
+    resumed: Vec<String>,
     /// What all cells share.
     common: Value,
     /// What each cell is, by the stem of its files, in the order of measuring.
@@ -36,7 +43,9 @@ impl PlanRecord {
             plan_version: VERSION,
             label: plan.label.to_string(),
             started: plan.started.to_string(),
+            resumed: Vec::new(),
             common: json!({
+                "build": {"commit": BUILD.commit, "dirty": BUILD.dirty, "rustc": BUILD.rustc},
                 "server_cpus": plan.placement.server,
                 "client_cpus": plan.placement.client,
                 "connect_timeout_ms": plan.connect_timeout.as_millis() as u64,
@@ -46,12 +55,23 @@ impl PlanRecord {
         }
     }
 
+    /// The record of a suite that goes on as this plan.
+    pub(crate) fn resuming(self, earlier: Self) -> Self {
+        let resumed = [earlier.resumed, vec![self.started]].concat();
+        Self { started: earlier.started, resumed, ..self }
+    }
+
+    /// Whether this suite took a result, when it was begun or gone on with, and no other run that has its name.
+    pub(crate) fn took(&self, result: &RunResult) -> bool {
+        iter::once(&self.started).chain(&self.resumed).any(|start| *start == result.timestamp)
+    }
+
     /// What is different from an earlier record, a phrase each; nothing where the earlier one can go on as this one.
     pub(crate) fn differences(&self, earlier: &Self) -> Vec<String> {
-        let mut phrases = Vec::new();
         if self.plan_version != earlier.plan_version {
-            phrases.push(format!("plan_version {}, was {}", self.plan_version, earlier.plan_version));
+            return vec![format!("plan_version {}, was {}", self.plan_version, earlier.plan_version)];
         }
+        let mut phrases = Vec::new();
         let mut counts: BTreeMap<Difference, usize> = BTreeMap::new();
         compare("", &self.common, &earlier.common, &mut |difference| {
             phrases.push(said(&difference));
@@ -79,8 +99,10 @@ impl PlanRecord {
 fn describe(subject: &Subject) -> Value {
     let case = &subject.case;
     let server = match &subject.origin {
-        Origin::Start => "started".to_owned(),
-        Origin::Attach { addr, .. } => SocketAddr::to_string(addr),
+        Origin::Start => json!("started"),
+        Origin::Attach { addr, debug, pid } => {
+            json!({"addr": addr, "debug": debug.as_ref().map(DebugClient::url), "pid": pid})
+        }
     };
     json!({
         "framework": subject.framework,

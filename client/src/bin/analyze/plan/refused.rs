@@ -35,7 +35,7 @@ impl Refused {
 }
 
 /// So many cells.
-pub(super) fn cells(count: usize) -> String {
+pub(crate) fn cells(count: usize) -> String {
     format!("{} cell{}", thousands(count as u64), if count == 1 { "" } else { "s" })
 }
 

@@ -1,5 +1,7 @@
 //! Plans of configs: the cells, what is left out, and what can't go on as what.
 
+use analyze::{load::Window, scenario::PayloadPattern};
+
 use super::{super::*, CPUS};
 use crate::{cli::suite_args, config::Config};
 
@@ -155,6 +157,63 @@ fn callers_are_checked_as_those_of_flags() {
     config.load.requests = Some(4);
     let error = Plan::of_suite(&suite_args(&[]), config, &CPUS).expect_err("too few").0;
     assert_eq!(error, "load.requests 4: fewer than the 5 calls in flight of 128B-5");
+}
+
+#[test]
+fn a_result_counts_only_as_what_was_asked_for() {
+    let now = plan(&format!("{SMALL}roofline: false\nframeworks: triple"), &[]);
+    let subject = now.subjects().next().expect("a cell");
+    let mut meta = subject.meta(&now.label, now.started, Environment::default());
+    meta.rounds = 0;
+    let measured = RunResult::derive(meta, &[]);
+    let none = Subject { rounds: 0, ..subject.clone() };
+    assert!(none.is_measured(&measured));
+    assert!(PlanRecord::of(&now).took(&measured));
+    assert!(!subject.is_measured(&measured), "a round is missing");
+    let case = subject.case;
+    for other in [
+        Subject { warmup: Duration::from_secs(9), ..none.clone() },
+        Subject { case: Case { connections: 2, ..case }, ..none.clone() },
+        Subject { case: Case { sleep: Duration::from_millis(1), ..case }, ..none.clone() },
+        Subject { case: Case { response_size: Some(1), ..case }, ..none.clone() },
+        Subject { case: Case { pattern: PayloadPattern::Zeros, ..case }, ..none.clone() },
+        Subject { case: Case { window: Window::lasting(Duration::from_secs(9)), ..case }, ..none.clone() },
+        Subject {
+            case: Case { window: Window { think: Duration::from_millis(1), ..case.window }, ..case },
+            ..none.clone()
+        },
+    ] {
+        assert!(!other.is_measured(&measured), "{other:?}");
+    }
+    let failed = RunResult { failure: Some("it ended".to_owned()), ..measured };
+    assert!(!none.is_measured(&failed));
+
+    // When a suite is gone on with, its cells are those of either time.
+    let later = Plan { started: now.started + Duration::from_secs(1), ..now.clone() };
+    let of_later = RunResult { timestamp: later.started.to_string(), ..failed.clone() };
+    assert!(!PlanRecord::of(&now).took(&of_later));
+    let resumed = PlanRecord::of(&later).resuming(PlanRecord::of(&now));
+    assert!(resumed.took(&failed) && resumed.took(&of_later));
+    assert_eq!(resumed.differences(&PlanRecord::of(&now)), [""; 0]);
+}
+
+#[test]
+fn a_plan_goes_on_only_with_the_same_builds() {
+    let attached = |server: &str| plan(&format!("frameworks: grpc\nservers: {{grpc: {server}}}"), &[]);
+    let now = PlanRecord::of(&attached("{addr: '127.0.0.1:1', debug: 'http://127.0.0.1:2'}"));
+    let mut earlier = serde_json::to_value(&now).expect("JSON");
+    earlier["common"]["build"]["commit"] = "before".into();
+    let earlier = serde_json::from_value(earlier).expect("a record");
+    assert_eq!(now.differences(&earlier), [format!("build.commit {:?}, was \"before\"", crate::BUILD.commit)]);
+    let pid = std::process::id();
+    let other = PlanRecord::of(&attached(&format!("{{addr: '127.0.0.1:1', pid: {pid}}}")));
+    assert_eq!(
+        now.differences(&other),
+        [
+            "server.debug \"http://127.0.0.1:2\", was null (8 cells)".to_owned(),
+            format!("server.pid null, was {pid} (8 cells)")
+        ]
+    );
 }
 
 #[test]
