@@ -4,10 +4,11 @@ use std::{
     ffi::OsStr,
     fs,
     io::{BufRead, BufReader},
-    net::TcpListener,
+    net::{TcpListener, TcpStream},
     os::unix::ffi::OsStrExt,
     path::Path,
     process::{Command, Output, Stdio},
+    sync::mpsc::{self, TryRecvError},
     thread,
 };
 
@@ -242,8 +243,10 @@ fn a_cell_that_fails_does_not_end_the_suite_and_is_tried_again() {
     let dir = TempDir::new().expect("a folder");
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let addr = listener.local_addr().expect("an address");
-    // Accepts and closes, as long as the test runs.
-    thread::spawn(move || while listener.accept().is_ok() {});
+    let (ending, ended) = mpsc::channel::<()>();
+    // Accepts and closes, until told, and then a last time.
+    let server =
+        thread::spawn(move || while listener.accept().is_ok() && ended.try_recv() == Err(TryRecvError::Empty) {});
     let config =
         CONFIG.replace("[msgpack]", "[protobuf]").replace("[1, 2]", "[1]").replace("[triple, grpc]", "[grpc, triple]")
             + &format!("roofline: false\nservers: {{grpc: {{addr: \"{addr}\"}}}}\n");
@@ -257,6 +260,13 @@ fn a_cell_that_fails_does_not_end_the_suite_and_is_tried_again() {
         (result(&dir, "grpc_128_protobuf_none_1_unary"), result(&dir, "triple_128_protobuf_none_1_unary"));
     assert!(failed.failure.is_some() && failed.rounds.is_empty());
     assert_eq!((measured.failure, measured.rounds.len()), (None, 1));
+
+    // Where it can't be begun, that is all that is said.
+    drop(ending);
+    TcpStream::connect(addr).expect("the server");
+    server.join().expect("its end");
+    let unreached = suite(&dir, &config, &["--label", "t", "--resume"]);
+    assert_eq!((unreached.status.code(), stdout(&unreached).as_str()), (Some(2), ""), "{}", stderr(&unreached));
 }
 
 #[test]

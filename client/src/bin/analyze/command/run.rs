@@ -79,7 +79,7 @@ impl Session<'_> {
             .enable_all()
             .build()
             .context("starting the runtime")?;
-        let mut results = self.earlier.clone();
+        let mut results = Vec::new();
         let outcome = runtime.block_on(async {
             let stop = stop_on_signal().context("listening for signals")?;
             let bench = Bench { plan: &left, store: self.store, stop: &stop };
@@ -90,6 +90,8 @@ impl Session<'_> {
             if let Some(record) = &self.record {
                 self.store.save_plan(record)?;
             }
+            // Before it begins there is nothing to print: wrong usage is all there is to say.
+            results.clone_from(&self.earlier);
             measure_all(bench, &mut results, self.goes_on_with.as_deref()).await
         });
         if !results.is_empty() {
