@@ -97,7 +97,7 @@ impl Change {
 }
 
 impl Side {
-    fn of(metric: &Metric, rounds: &[Figures]) -> Self {
+    pub(super) fn of(metric: &Metric, rounds: &[Figures]) -> Self {
         let values: Vec<f64> = rounds.iter().filter_map(metric.of).filter(|value| value.is_finite()).collect();
         let spread = (values.len() > 1).then(|| stats::spread(&values)).flatten();
         Self { median: stats::median(&values), spread, values }

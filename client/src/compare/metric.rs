@@ -1,5 +1,7 @@
 //! The figures that are judged.
 
+use serde::{Serialize, Serializer};
+
 use crate::measure::result::Figures;
 
 /// Which way is good.
@@ -24,6 +26,42 @@ pub struct Metric {
     pub better: Better,
     /// Its value in a round.
     pub of: fn(&Figures) -> Option<f64>,
+}
+
+impl Metric {
+    /// The metric with that key.
+    pub fn by_key(key: &str) -> Option<&'static Self> {
+        METRICS.iter().find(|metric| metric.key == key)
+    }
+
+    /// The last digit that tables show of such a value: bytes whole, allocations in hundredths, all else in three digits and never
+    /// finer than thousandths.
+    pub fn resolution(&self, value: f64) -> f64 {
+        match self.key {
+            "bytes_per_op" | "requested_bytes_per_op" => 1.0,
+            "allocs_per_op" => 0.01,
+            _ => match value.abs() {
+                v if v >= 100.0 => 1.0,
+                v if v >= 10.0 => 0.1,
+                v if v >= 1.0 => 0.01,
+                _ => 0.001,
+            },
+        }
+    }
+}
+
+/// A key has one metric.
+impl PartialEq for Metric {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+/// Its key.
+impl Serialize for Metric {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.key)
+    }
 }
 
 const fn lower(key: &'static str, name: &'static str, unit: &'static str, of: fn(&Figures) -> Option<f64>) -> Metric {

@@ -1,4 +1,5 @@
-//! Whether one run is better than another: results paired, each figure judged over the rounds, and what makes runs unlike.
+//! Whether one run is better than another: results paired, each figure judged over the rounds, and what makes runs unlike; and
+//! whether a run stays within its [budgets](gate).
 //!
 //! A verdict needs both: a two-sided [Mann–Whitney test](crate::stats::mann_whitney) with p below alpha, and an
 //! [interval](crate::stats::shift) of the difference that leaves out zero. Neither takes figures to be normal, or rounds to be many.
@@ -6,6 +7,8 @@
 //! What the statistics can't see: the rounds of one run share a server process, so what differs from start to start (addresses,
 //! hash seeds, which CPU is slow today) is in no spread. Runs measured in turn (A B B A) say more than one after another.
 
+mod budget;
+mod gate;
 mod judge;
 mod metric;
 mod unlike;
@@ -13,6 +16,8 @@ mod unlike;
 use serde::Serialize;
 
 pub use self::{
+    budget::{Bound, Budget, Cells, Limit, Tolerance},
+    gate::{Check, Misfit, Outcome, Update, gate, updates},
     judge::{Change, Judgement, Side, Verdict},
     metric::{Better, METRICS, Metric},
     unlike::{Difference, differences},

@@ -7,6 +7,7 @@ mod csv;
 pub(crate) mod curve;
 pub(crate) mod facets;
 mod files;
+mod gate;
 mod json;
 mod markdown;
 mod matrix;
@@ -23,6 +24,7 @@ pub use self::{
     csv::csv,
     curve::curve,
     files::{files, folders},
+    gate::{gate, gate_json, gate_markdown, gate_summary},
     json::json,
     markdown::markdown,
     matrix::{Refused, matrix, matrix_markdown},

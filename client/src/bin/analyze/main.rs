@@ -1,5 +1,6 @@
 //! `analyze`: drives RPC servers with load and says what each request allocates, and where.
 
+mod budgets;
 mod cli;
 mod command;
 mod config;

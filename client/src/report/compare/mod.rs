@@ -7,7 +7,7 @@ mod table;
 pub use self::{benchstat::benchstat, markdown::comparison_markdown, table::comparison};
 use super::{columns::percent, facets};
 use crate::{
-    compare::{Change, Comparison, Judgement, METRICS, Metric, Pair, Verdict},
+    compare::{Change, Comparison, Judgement, Metric, Pair, Verdict},
     measure::result::RunResult,
     profile::three_digits,
 };
@@ -40,7 +40,7 @@ fn unknown() -> String {
 }
 
 /// Bytes and allocations are counted, so that they are shown to the last digit that tells anything.
-fn figure(value: f64, metric: &str) -> String {
+pub(super) fn figure(value: f64, metric: &str) -> String {
     match metric {
         "bytes_per_op" | "requested_bytes_per_op" => super::columns::whole(value),
         "allocs_per_op" => crate::profile::two_decimals(value),
@@ -70,12 +70,8 @@ fn probability(p: f64) -> String {
     if p < 0.001 { "<0.001".to_owned() } else { format!("{p:.3}") }
 }
 
-fn metric(judgement: &Judgement) -> Option<&'static Metric> {
-    METRICS.iter().find(|metric| metric.key == judgement.metric)
-}
-
 fn name(judgement: &Judgement) -> &'static str {
-    metric(judgement).map_or(judgement.metric, |metric| metric.name)
+    Metric::by_key(judgement.metric).map_or(judgement.metric, |metric| metric.name)
 }
 
 /// What the two sides are called: by their runs, by their frameworks within one run, or by their place.

@@ -26,6 +26,7 @@ pub(crate) enum Chosen {
     Top(TopArgs),
     Flamegraph(FlamegraphArgs),
     Compare(CompareArgs),
+    Gate(GateArgs),
     Plot(PlotArgs),
     Doctor,
     Completions(Shell),
@@ -64,6 +65,7 @@ Examples:
   analyze serve triple          then: curl localhost:8000/debug/pprof/profile?seconds=5 > cpu.pb.gz
   analyze top cpu.pb.gz
   analyze compare before after  is it better, worse, or within noise?
+  analyze gate after            does it stay within budgets.toml?
   analyze plot before after     both runs in each picture, below plots/";
 
 #[derive(Debug, Subcommand)]
@@ -81,8 +83,8 @@ enum Command {
     Top(TopArgs),
     /// Draw a profile as a flamegraph
     Flamegraph(FlamegraphArgs),
-    /// Say whether one run is better than another, worse, or within noise
     Compare(CompareArgs),
+    Gate(GateArgs),
     /// Draw results as pictures, by payload, by concurrency and by rate, as SVG and PNG
     Plot(PlotArgs),
     /// Say what this machine will do to the numbers
@@ -167,6 +169,53 @@ pub(crate) struct CompareArgs {
     pub(crate) out: PathBuf,
 }
 
+/// In what form a gate's checks are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GateFormat {
+    Table,
+    Json,
+    Markdown,
+}
+
+/// Say whether a run stays within its budgets, for CI
+///
+/// Each limit of the budgets file is checked against each result it is of. A figure is the median of the rounds. Budgets of
+/// allocations are hard: a breach, or a figure that wasn't measured, fails the gate. All others are advisory unless the file
+/// says hard = true.
+///
+/// Exit codes: 0 within all hard budgets, 1 a breach, 2 wrong usage or a wrong budgets file.
+#[derive(Debug, Args)]
+#[command(after_help = BUDGETS)]
+pub(crate) struct GateArgs {
+    /// The run: a label of data/ below --out, a folder of results, or a result's JSON file
+    pub(crate) run: PathBuf,
+    /// What it may cost
+    #[arg(long, value_name = "FILE", default_value = "budgets.toml")]
+    pub(crate) budgets: PathBuf,
+    /// Write the measured medians into the file in place of its absolute limits, and print each old and new one
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) update: bool,
+    /// What is printed on stdout
+    #[arg(long, value_enum, default_value_t = GateFormat::Table)]
+    pub(crate) format: GateFormat,
+    /// Where data/ is
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) out: PathBuf,
+}
+
+const BUDGETS: &str = r#"A budgets file:
+  [[budget]]
+  framework = "triple"           # also serialization, compression, mode, rate
+  scenario = "128B-50"           # what isn't said may be anything
+  tolerance = "1%"               # without it: half the range of the rounds
+  allocs_per_op = 5.06           # at most; each figure that compare judges
+  qps = { min = 40_000, tolerance = "5%", hard = true }
+
+  [[budget]]
+  baseline = "before"            # results, from the folder of this file
+  optional = true                # a run without such results is no error
+  bytes_per_op = { max = "+2%", tolerance = 16 }"#;
+
 #[derive(Debug, Args)]
 pub(crate) struct PlotArgs {
     /// Runs to draw together: labels of data/ below --out, folders of results, or results' JSON files
@@ -191,6 +240,7 @@ pub(crate) fn parse() -> Result<Chosen, ExitCode> {
         Some(Command::Top(top)) => Chosen::Top(top),
         Some(Command::Flamegraph(flamegraph)) => Chosen::Flamegraph(flamegraph),
         Some(Command::Compare(compare)) => Chosen::Compare(compare),
+        Some(Command::Gate(gate)) => Chosen::Gate(gate),
         Some(Command::Plot(plot)) => Chosen::Plot(plot),
         Some(Command::Doctor) => Chosen::Doctor,
         Some(Command::Completions { shell }) => Chosen::Completions(shell),

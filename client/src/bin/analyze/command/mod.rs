@@ -5,6 +5,7 @@ mod compare;
 mod doctor;
 mod dry_run;
 mod flamegraph;
+mod gate;
 mod group;
 mod open_files;
 mod plot;
@@ -40,6 +41,7 @@ pub(crate) fn execute(chosen: Chosen) -> anyhow::Result<ExitCode> {
         Chosen::Top(args) => top::top(&args),
         Chosen::Flamegraph(args) => flamegraph::flamegraph(&args),
         Chosen::Compare(args) => compare::compare(&args),
+        Chosen::Gate(args) => gate::gate(&args),
         Chosen::Plot(args) => plot::plot(&args.runs, &args.out, args.output.as_deref()),
         Chosen::Doctor => doctor::doctor(),
         Chosen::Completions(shell) => {

@@ -12,7 +12,7 @@ pub(crate) struct Finding {
 }
 
 impl Finding {
-    pub(super) fn new(at: Mark, text: impl Into<String>) -> Self {
+    pub(crate) fn new(at: Mark, text: impl Into<String>) -> Self {
         Self { at, text: text.into() }
     }
 }
@@ -41,7 +41,7 @@ impl Findings {
 /// The most findings that are written out.
 const MAX_LINES: usize = 20;
 
-/// A file that is no configuration. Written as one line a finding, `FILE:LINE:COLUMN: …`.
+/// A file that doesn't say what it should. Written as one line a finding, `FILE:LINE:COLUMN: …`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Invalid {
     pub(crate) file: String,

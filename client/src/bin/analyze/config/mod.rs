@@ -80,6 +80,7 @@ pub(crate) use self::{
     load::Load,
     servers::Attached,
     settings::Settings,
+    yaml::Mark,
 };
 
 /// Why there is no configuration.
