@@ -51,7 +51,8 @@ pub struct Figures {
     pub sent_bytes_per_op: Option<f64>,
     /// Bytes the load generator read from its sockets, per op.
     pub received_bytes_per_op: Option<f64>,
-    /// Bytes the server's serving threads got from the allocator, per op: see [`RunResult::bytes_per_op_basis`].
+    /// Bytes the server's serving threads got from the allocator, per op: see
+    /// [`RunResult::bytes_per_op_basis`](super::RunResult::bytes_per_op_basis).
     pub bytes_per_op: Option<f64>,
     /// Bytes the serving threads asked the allocator for, per op.
     pub requested_bytes_per_op: Option<f64>,
