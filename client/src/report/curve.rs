@@ -2,6 +2,7 @@
 
 use super::{
     Style,
+    blocks::{self, Block, Note, Table, texts},
     columns::{self, Column, UNKNOWN},
     facets::{alike, payload, phrases},
     table::{finish, fold, folded, plain_table},
@@ -123,16 +124,40 @@ fn grid(curve: &Curve, columns: &[&[Column]]) -> String {
         std::iter::once(&columns::REQUESTED_RATE).chain(columns.iter().copied().flatten()).collect();
     let mut table = plain_table();
     table.set_header(std::iter::once("\n".to_owned()).chain(columns.iter().map(|column| column.head.join("\n"))));
-    for (at, result) in curve.steps.iter().enumerate() {
+    rows(curve, &columns).into_iter().for_each(|row| {
+        table.add_row(row);
+    });
+    finish(table, columns.len() + 1, 1)
+}
+
+/// The mark of each rate, and its figures.
+fn rows(curve: &Curve, columns: &[&Column]) -> Vec<Vec<String>> {
+    let row = |(at, result): (usize, &&RunResult)| {
         let mark = match step(result) {
             _ if curve.knee == Some(at) => "knee",
             step if !step.reached() => "missed",
             _ => "",
         };
-        let cells = columns.iter().map(|column| (column.cell)(result));
-        table.add_row(std::iter::once(mark.to_owned()).chain(cells));
-    }
-    finish(table, columns.len() + 1, 1)
+        std::iter::once(mark.to_owned()).chain(columns.iter().map(|column| (column.cell)(result))).collect()
+    };
+    curve.steps.iter().enumerate().map(row).collect()
+}
+
+/// A heading, a table and notes, with the warnings of each rate.
+pub(super) fn blocks(curve: &Curve) -> Vec<Block> {
+    let columns: Vec<&Column> = [&columns::REQUESTED_RATE].into_iter().chain(SPEED).chain(COST).collect();
+    let heads = columns.iter().map(|column| blocks::Column::figures(column.head.join(" ").trim()));
+    let table = Table {
+        columns: [blocks::Column::words("")].into_iter().chain(heads).collect(),
+        rows: rows(curve, &columns).into_iter().map(texts).collect(),
+        sums: 0,
+    };
+    let warnings = curve.steps.iter().flat_map(|result| {
+        let rate = per_second(rate(result));
+        result.warnings.iter().map(move |warning| Note::Warning(format!("{} at {rate}: {warning}", result.framework)))
+    });
+    let plain = [curve.verdict()].into_iter().chain(notes(curve)).map(Note::Plain);
+    vec![Block::Heading(heading(curve)), Block::Table(table), Block::Notes(plain.chain(warnings).collect())]
 }
 
 fn notes(curve: &Curve) -> Vec<String> {

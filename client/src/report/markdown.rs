@@ -1,64 +1,43 @@
 //! Results as GitHub's Markdown, for pull requests.
 
 use super::{
-    by_scenario,
-    columns::{Column, footnotes, groups, whole},
-    heading,
-    sites::place,
+    blocks::{Block, Cell, Column, Kind, Note, Table},
+    results,
 };
-use crate::{
-    measure::result::{PerOp, RunResult, SiteTable},
-    profile::two_decimals,
-};
+use crate::{compare::Verdict, measure::result::RunResult};
 
 /// For each scenario a table of the frameworks with its footnotes, and the allocation sites folded away under it.
 pub fn markdown(results: &[RunResult]) -> String {
     let results: Vec<&RunResult> = results.iter().collect();
-    by_scenario(&results).iter().map(|group| scenario(group)).collect::<Vec<_>>().join("\n")
+    blocks(&results::by_load(&results))
 }
 
-fn scenario(results: &[&RunResult]) -> String {
-    let columns: Vec<&Column> = groups(results).into_iter().flatten().collect();
-    let heads = columns.iter().map(|column| column.head.join(" ").trim().to_owned());
-    let mut text = format!("### {}\n\n", heading(results));
-    text += &row(std::iter::once("framework".to_owned()).chain(heads));
-    text += &row(std::iter::once("---".to_owned()).chain(columns.iter().map(|_| "---:".to_owned())));
-    for result in results {
-        text +=
-            &row(std::iter::once(escape(&result.framework)).chain(columns.iter().map(|column| (column.cell)(result))));
-    }
-    text += "\n";
-    for note in footnotes(results) {
-        text += &format!("- {}\n", self::note(&note));
-    }
-    for result in results {
-        for warning in &result.warnings {
-            text += &format!("- ⚠ {}: {}\n", escape(&result.framework), escape(warning));
-        }
-    }
-    for result in results {
-        if let Some(sites) = &result.sites {
-            text += &folded_sites(result, sites);
-        }
-    }
-    text
+/// A blank line between blocks.
+pub(super) fn blocks(blocks: &[Block]) -> String {
+    blocks.iter().map(block).collect::<Vec<_>>().join("\n")
 }
 
-fn folded_sites(result: &RunResult, sites: &SiteTable) -> String {
-    let line = |per_op: PerOp, function: String, file: String| {
-        row([whole(per_op.bytes_per_op), two_decimals(per_op.allocs_per_op), function, file])
+fn block(block: &Block) -> String {
+    match block {
+        Block::Title(text) => format!("## {}\n", escape(text)),
+        Block::Heading(text) => format!("### {}\n", escape(text)),
+        Block::Table(table) => self::table(table),
+        Block::Notes(notes) => notes.iter().map(note).collect(),
+        Block::Folded(summary, inner) => {
+            format!("<details><summary>{}</summary>\n\n{}\n</details>\n", entities(summary), blocks(inner))
+        }
+        Block::Commands(lines) => commands(&lines.join("\n")),
+    }
+}
+
+fn table(table: &Table) -> String {
+    let rule = |column: &Column| match column.kind {
+        Kind::Words => "---".to_owned(),
+        Kind::Figures => "---:".to_owned(),
     };
-    let mut text = format!("\n<details><summary>Where {} allocates</summary>\n\n", escape(&result.framework));
-    text += &row(["B/op", "allocs/op", "function", "file:line"].map(str::to_owned));
-    text += &row(["---:", "---:", "---", "---"].map(str::to_owned));
-    for site in &sites.rows {
-        text += &line(site.per_op, code(&site.function), code(&place(site)));
-    }
-    if sites.others.sites > 0 {
-        text += &line(sites.others.per_op, format!("({} others)", sites.others.sites), String::new());
-    }
-    text += &line(sites.total, "(all)".to_owned(), String::new());
-    text + "\n</details>\n"
+    let heads = row(table.columns.iter().map(|column| escape(&column.head)));
+    let rows = table.rows.iter().map(|cells| row(cells.iter().map(cell)));
+    heads + &row(table.columns.iter().map(rule)) + &rows.collect::<String>()
 }
 
 pub(super) fn row(cells: impl IntoIterator<Item = String>) -> String {
@@ -66,14 +45,40 @@ pub(super) fn row(cells: impl IntoIterator<Item = String>) -> String {
     format!("| {} |\n", cells.join(" | "))
 }
 
-/// A note may begin with the mark it explains, which Markdown would take for a list.
-pub(super) fn note(text: &str) -> String {
-    text.replace('*', "\\*")
+fn cell(cell: &Cell) -> String {
+    match cell {
+        Cell::Text(text) => escape(text),
+        Cell::Code(text) => code(text),
+        Cell::Verdict(verdict) => match verdict {
+            Verdict::Better | Verdict::Worse => format!("**{}**", verdict.words()),
+            Verdict::WithinNoise | Verdict::CannotJudge => verdict.words().to_owned(),
+        },
+    }
+}
+
+fn note(note: &Note) -> String {
+    match note {
+        Note::Plain(text) => format!("- {}\n", escape(text)),
+        Note::Warning(text) => format!("- ⚠ {}\n", escape(text)),
+    }
+}
+
+/// Within a fence that nothing in the text can close.
+fn commands(text: &str) -> String {
+    let mut fence = "```".to_owned();
+    while text.contains(&fence) {
+        fence.push('`');
+    }
+    format!("{fence}sh\n{text}\n{fence}\n")
 }
 
 /// Within code, GitHub still splits a table's cells at `|`; a backtick would end it.
 fn code(text: &str) -> String {
-    if text.is_empty() { String::new() } else { format!("`{}`", text.replace('|', "\\|").replace('`', "'")) }
+    if text.is_empty() {
+        String::new()
+    } else {
+        format!("`{}`", text.replace('|', "\\|").replace('`', "'").replace('\n', " "))
+    }
 }
 
 pub(super) fn escape(text: &str) -> String {
@@ -81,4 +86,9 @@ pub(super) fn escape(text: &str) -> String {
         .flat_map(|c| ("|*_`<>[]\\".contains(c)).then_some('\\').into_iter().chain([c]))
         .collect::<String>()
         .replace('\n', " ")
+}
+
+/// What HTML gives a meaning, as it must be written to stand for itself, also in an attribute.
+pub(super) fn entities(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#39;")
 }

@@ -2,6 +2,7 @@
 
 use super::{
     Style,
+    blocks::{self, Block, Table, texts},
     columns::{Column, SUMMARY, UNKNOWN, requested_note},
     facets::{FACETS, Facet, RATE, payload, phrases, varying},
     markdown,
@@ -55,15 +56,24 @@ pub fn matrix(results: &[RunResult], refused: &[Refused], style: Style) -> Strin
         let body = folded(&matrix.groups, style.width, &|groups| grid(matrix, groups, refused));
         format!("{}\n{body}{notes}", style.bold(&heading(matrix)))
     };
-    matrices(results).iter().map(text).collect::<Vec<_>>().join("\n")
+    matrices(&results.iter().collect::<Vec<_>>()).iter().map(text).collect::<Vec<_>>().join("\n")
 }
 
 /// A table for each payload as GitHub's Markdown.
 pub fn matrix_markdown(results: &[RunResult], refused: &[Refused]) -> String {
-    matrices(results).iter().map(|matrix| markdown_table(matrix, refused)).collect::<Vec<_>>().join("\n")
+    markdown::blocks(&matrix_blocks(&results.iter().collect::<Vec<_>>(), refused))
 }
 
-fn matrices(results: &[RunResult]) -> Vec<Matrix<'_>> {
+/// A table for each payload, with its heading and notes.
+pub(super) fn matrix_blocks(results: &[&RunResult], refused: &[Refused]) -> Vec<Block> {
+    let blocks = |matrix: &Matrix| {
+        let notes = blocks::notes(notes(matrix, refused));
+        [Block::Heading(heading(matrix)), Block::Table(table(matrix, refused)), notes]
+    };
+    matrices(results).iter().flat_map(blocks).collect()
+}
+
+fn matrices<'a>(results: &[&'a RunResult]) -> Vec<Matrix<'a>> {
     let mut payloads: Vec<(u64, String)> = results.iter().map(|r| (r.payload_size, payload(r))).collect();
     payloads.sort();
     payloads.dedup();
@@ -71,7 +81,7 @@ fn matrices(results: &[RunResult]) -> Vec<Matrix<'_>> {
     payloads
         .into_iter()
         .map(|(_, name)| {
-            let members: Vec<&RunResult> = results.iter().filter(|result| payload(result) == name).collect();
+            let members: Vec<&RunResult> = results.iter().copied().filter(|result| payload(result) == name).collect();
             Matrix::new(name, &members, several_runs)
         })
         .collect()
@@ -229,25 +239,22 @@ fn notes(matrix: &Matrix, refused: &[Refused]) -> Vec<String> {
     notes
 }
 
-fn markdown_table(matrix: &Matrix, refused: &[Refused]) -> String {
-    let row_heads = matrix.row_heads();
-    let heads = matrix.groups.iter().flat_map(|group| {
-        SUMMARY
-            .iter()
-            .map(|column| markdown::escape(format!("{} {}", group.name, column.head.join(" ").trim()).as_str()))
-    });
-    let heads: Vec<String> = row_heads.iter().map(|head| (*head).to_owned()).chain(heads).collect();
-    let rules = (0..heads.len()).map(|at| if at < row_heads.len() && at > 0 { "---" } else { "---:" }.to_owned());
-    let mut text = format!("### {}\n\n", heading(matrix));
-    text += &markdown::row(heads.clone());
-    text += &markdown::row(rules);
-    for row in &matrix.rows {
-        let cells = matrix.groups.iter().flat_map(|group| matrix.texts(group, row, refused));
-        text += &markdown::row(row.texts().into_iter().chain(cells));
+fn table(matrix: &Matrix, refused: &[Refused]) -> Table {
+    let head = |name: &str, column: &Column| format!("{name} {}", column.head.join(" ").trim());
+    let heads = matrix.groups.iter().flat_map(|group| SUMMARY.iter().map(move |column| head(&group.name, column)));
+    let mut row_heads = matrix.row_heads().into_iter();
+    let calls = row_heads.next().map(blocks::Column::figures);
+    let cells = |row: &Row| {
+        let figures = matrix.groups.iter().flat_map(|group| matrix.texts(group, row, refused));
+        texts(row.texts().into_iter().chain(figures))
+    };
+    Table {
+        columns: calls
+            .into_iter()
+            .chain(row_heads.map(blocks::Column::words))
+            .chain(heads.map(blocks::Column::figures))
+            .collect(),
+        rows: matrix.rows.iter().map(cells).collect(),
+        sums: 0,
     }
-    text += "\n";
-    for note in notes(matrix, refused) {
-        text += &format!("- {}\n", markdown::note(&note));
-    }
-    text
 }

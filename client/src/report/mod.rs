@@ -1,16 +1,21 @@
 //! Results as text, one file a form. Everything here is a pure function to a `String`: it looks up no terminal, no environment and
 //! no clock; [`Style`] says what the caller found out about them.
 
+mod blocks;
 mod columns;
 mod compare;
 mod csv;
 pub(crate) mod curve;
+mod document;
 pub(crate) mod facets;
+mod facts;
 mod files;
 mod gate;
 mod json;
 mod markdown;
 mod matrix;
+mod repeat;
+mod results;
 mod sites;
 mod slow;
 mod table;
@@ -23,11 +28,13 @@ pub use self::{
     compare::{benchstat, comparison, comparison_json, comparison_markdown},
     csv::csv,
     curve::curve,
+    document::{Against, Document, pull_request},
     files::{files, folders},
     gate::{gate, gate_json, gate_markdown, gate_summary},
     json::json,
     markdown::markdown,
     matrix::{Refused, matrix, matrix_markdown},
+    repeat::repeat,
     sites::sites,
     slow::slow,
     table::table,

@@ -1,34 +1,40 @@
-//! A comparison for pull requests.
+//! A comparison for pull requests, and as blocks of a report.
 
 use super::{cells, footnotes, heading, lonely, name, names, notes};
 use crate::{
-    compare::{Comparison, Pair, Verdict},
-    report::markdown::{escape, note, row},
+    compare::{Comparison, Pair},
+    report::{
+        blocks::{Block, Cell, Column, Note, Table, texts},
+        markdown,
+    },
 };
 
 /// A table for each pair, verdicts that matter in bold.
 pub fn comparison_markdown(comparison: &Comparison<'_>) -> String {
-    let confidence = format!("at {}%", (1.0 - comparison.alpha) * 100.0);
-    let mut text: String = comparison.pairs.iter().map(|each| pair(each, &confidence) + "\n").collect();
-    for line in lonely(comparison).iter().chain(&footnotes(comparison)) {
-        text += &format!("- {}\n", note(line));
-    }
-    text
+    markdown::blocks(&blocks(comparison))
 }
 
-fn pair(pair: &Pair<'_>, confidence: &str) -> String {
-    let [a, b] = names(pair).map(|name| escape(&name));
-    let mut text = format!("### {}\n\n", escape(&heading(pair)));
-    text += &row(["", &a, "±", &b, "±", "change", confidence, "p", "verdict"].map(str::to_owned));
-    text += &row(["---", "---:", "---:", "---:", "---:", "---:", "---:", "---:", "---"].map(str::to_owned));
-    for judgement in &pair.judgements {
-        let word = judgement.verdict.words();
-        let word = match judgement.verdict {
-            Verdict::Better | Verdict::Worse => format!("**{word}**"),
-            Verdict::WithinNoise | Verdict::CannotJudge => word.to_owned(),
-        };
-        text += &row([name(judgement).to_owned()].into_iter().chain(cells(judgement)).chain([word]));
-    }
-    let notes: String = notes(pair).iter().map(|note| format!("- ⚠ {}\n", escape(note))).collect();
-    if notes.is_empty() { text } else { text + "\n" + &notes }
+/// A heading, a table and what must be known of each pair; then what the columns mean.
+pub(in crate::report) fn blocks(comparison: &Comparison<'_>) -> Vec<Block> {
+    let confidence = format!("at {}%", (1.0 - comparison.alpha) * 100.0);
+    let lines = lonely(comparison).into_iter().chain(footnotes(comparison));
+    let last = Block::Notes(lines.map(Note::Plain).collect());
+    comparison.pairs.iter().flat_map(|each| pair(each, &confidence)).chain([last]).collect()
+}
+
+fn pair(pair: &Pair<'_>, confidence: &str) -> Vec<Block> {
+    let [a, b] = names(pair);
+    let figures = [&a, "±", &b, "±", "change", confidence, "p"].map(Column::figures);
+    let row = |judgement| -> Vec<Cell> {
+        let figures = [name(judgement).to_owned()].into_iter().chain(cells(judgement));
+        texts(figures).into_iter().chain([Cell::Verdict(judgement.verdict)]).collect()
+    };
+    let table = Table {
+        columns: [Column::words("")].into_iter().chain(figures).chain([Column::words("verdict")]).collect(),
+        rows: pair.judgements.iter().map(row).collect(),
+        sums: 0,
+    };
+    let notes: Vec<Note> = notes(pair).into_iter().map(Note::Warning).collect();
+    let notes = (!notes.is_empty()).then_some(Block::Notes(notes));
+    [Block::Heading(heading(pair)), Block::Table(table)].into_iter().chain(notes).collect()
 }

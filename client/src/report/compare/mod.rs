@@ -4,6 +4,7 @@ mod benchstat;
 mod markdown;
 mod table;
 
+pub(super) use self::markdown::blocks;
 pub use self::{benchstat::benchstat, markdown::comparison_markdown, table::comparison};
 use super::{columns::percent, facets};
 use crate::{

@@ -1,5 +1,6 @@
 //! The command line. What clap found goes to `plan` as plain text and numbers.
 
+mod report;
 mod run;
 mod suite;
 
@@ -13,6 +14,7 @@ use echo_server::cli::Serve;
 use crate::values;
 
 pub(crate) use self::{
+    report::ReportArgs,
     run::{LoadArgs, MachineArgs, RunArgs, SentArgs, ServerArgs},
     suite::SuiteArgs,
 };
@@ -28,6 +30,7 @@ pub(crate) enum Chosen {
     Compare(CompareArgs),
     Gate(GateArgs),
     Plot(PlotArgs),
+    Report(ReportArgs),
     Doctor,
     Completions(Shell),
 }
@@ -66,7 +69,8 @@ Examples:
   analyze top cpu.pb.gz
   analyze compare before after  is it better, worse, or within noise?
   analyze gate after            does it stay within budgets.toml?
-  analyze plot before after     both runs in each picture, below plots/";
+  analyze plot before after     both runs in each picture, below plots/
+  analyze report after --against before -o report.md";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -87,6 +91,7 @@ enum Command {
     Gate(GateArgs),
     /// Draw results as pictures, by payload, by concurrency and by rate, as SVG and PNG
     Plot(PlotArgs),
+    Report(ReportArgs),
     /// Say what this machine will do to the numbers
     Doctor,
     /// Print a completion script for a shell
@@ -242,6 +247,7 @@ pub(crate) fn parse() -> Result<Chosen, ExitCode> {
         Some(Command::Compare(compare)) => Chosen::Compare(compare),
         Some(Command::Gate(gate)) => Chosen::Gate(gate),
         Some(Command::Plot(plot)) => Chosen::Plot(plot),
+        Some(Command::Report(report)) => Chosen::Report(report),
         Some(Command::Doctor) => Chosen::Doctor,
         Some(Command::Completions { shell }) => Chosen::Completions(shell),
     })

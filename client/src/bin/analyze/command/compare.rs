@@ -1,6 +1,10 @@
 //! `analyze compare`: is one run better than another?
 
-use std::{path::PathBuf, process::ExitCode, slice};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+    slice,
+};
 
 use analyze::{
     compare::{Comparison, compare as judge},
@@ -22,7 +26,7 @@ pub(crate) fn compare(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     let load = |run: &PathBuf| runs::load(slice::from_ref(run), &args.out);
     let (a, b) = (load(&args.a)?, load(&args.b)?);
     let comparison = judge(&a, &b, args.alpha);
-    check(&comparison, args)?;
+    comparable(&comparison, [&args.a, &args.b], args.force)?;
     let text = match args.format {
         CompareFormat::Table => report::comparison(&comparison, terminal::style()),
         CompareFormat::Json => report::comparison_json(&comparison)?,
@@ -33,9 +37,9 @@ pub(crate) fn compare(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What can't be compared, or only by force.
-fn check(comparison: &Comparison<'_>, args: &CompareArgs) -> Result<(), UsageError> {
-    let (a, b) = (args.a.display(), args.b.display());
+/// Refuses runs that can't be compared, or only by force. They are named as they were given.
+pub(super) fn comparable(comparison: &Comparison<'_>, runs: [&Path; 2], force: bool) -> Result<(), UsageError> {
+    let [a, b] = runs.map(Path::display);
     if comparison.pairs.is_empty() {
         let (only_a, only_b) = (comparison.only_a.join(", "), comparison.only_b.join(", "));
         return Err(UsageError(format!("{a} and {b} have no load in common: {a} has {only_a}; {b} has {only_b}")));
@@ -46,7 +50,7 @@ fn check(comparison: &Comparison<'_>, args: &CompareArgs) -> Result<(), UsageErr
         .filter(|pair| !pair.unlike.is_empty())
         .flat_map(|pair| pair.unlike.iter().map(move |difference| format!("{}: {difference}", pair.cell)))
         .collect();
-    if unlike.is_empty() || args.force {
+    if unlike.is_empty() || force {
         return Ok(());
     }
     let others = match unlike.len().saturating_sub(NAMED) {

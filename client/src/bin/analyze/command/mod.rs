@@ -9,6 +9,7 @@ mod gate;
 mod group;
 mod open_files;
 mod plot;
+mod report;
 mod rooflines;
 mod run;
 mod runs;
@@ -43,6 +44,7 @@ pub(crate) fn execute(chosen: Chosen) -> anyhow::Result<ExitCode> {
         Chosen::Compare(args) => compare::compare(&args),
         Chosen::Gate(args) => gate::gate(&args),
         Chosen::Plot(args) => plot::plot(&args.runs, &args.out, args.output.as_deref()),
+        Chosen::Report(args) => report::report(&args),
         Chosen::Doctor => doctor::doctor(),
         Chosen::Completions(shell) => {
             cli::print_completions(shell);

@@ -1,5 +1,6 @@
 //! Plans of all commands.
 
+mod again;
 mod run;
 mod suite;
 

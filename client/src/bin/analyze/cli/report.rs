@@ -1,0 +1,29 @@
+//! Flags of `analyze report`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Say what a run found, for a pull request: tables, verdicts, environment, and how to measure it again
+///
+/// With --against first whether the run is better than another, worse, or within noise, by the rules of analyze compare.
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// The run: a label of data/ below --out, a folder of results, or a result's JSON file
+    pub(crate) run: PathBuf,
+    /// The run that it is judged by
+    #[arg(long, value_name = "BASE")]
+    pub(crate) against: Option<PathBuf>,
+    /// Compare also what was measured otherwise: another load, wire, machine or binding to CPUs
+    #[arg(long, requires = "against")]
+    pub(crate) force: bool,
+    /// As GitHub's Markdown, as without the flag
+    #[arg(long)]
+    pub(crate) markdown: bool,
+    /// Where data/ is
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) out: PathBuf,
+    /// Where the report goes [default: stdout]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
