@@ -117,7 +117,7 @@ pub async fn looking_at<T>(watches: &mut [&mut ProcessWatch], work: impl Future<
 
 /// Whether a process holds a TCP socket that listens on this port in our own network namespace. `false` also where we may
 /// not look at its open files.
-pub(super) fn listens(pid: u32, port: u16) -> bool {
+pub fn listens(pid: u32, port: u16) -> bool {
     let sockets = procfs::net::tcp().into_iter().chain(procfs::net::tcp6()).flatten();
     let listening = sockets.filter(|socket| socket.state == TcpState::Listen && socket.local_address.port() == port);
     let listening: HashSet<u64> = listening.map(|socket| socket.inode).collect();

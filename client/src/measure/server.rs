@@ -12,12 +12,17 @@ use std::{
 use serde::Deserialize;
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
+    net::TcpStream,
     process::{Child, Command},
-    time::timeout,
+    time::{Instant, sleep, timeout},
 };
+
+use super::bind_to;
 
 /// From its start to its ready line.
 const START_TIME: Duration = Duration::from_secs(20);
+/// How often it is looked whether something listens, or has ended.
+const POLL: Duration = Duration::from_millis(20);
 /// From the signal to drain to its end; our servers drain for at most 10 s.
 const STOP_TIME: Duration = Duration::from_secs(15);
 
@@ -93,17 +98,7 @@ impl ServerProcess {
     /// [`ServerError`]; no process is left then.
     pub async fn start(start: &ServerStart) -> Result<Self, ServerError> {
         let log = open_log(&start.log)?;
-        let mut child = Command::new(&start.program)
-            .args(&start.args)
-            .envs(start.env.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(log)
-            // Ctrl-C is for the load generator, which then stops the server: it must not drain under a round.
-            .process_group(0)
-            .kill_on_drop(true)
-            .spawn()
-            .map_err(|source| ServerError::Start { program: start.program.clone(), source })?;
+        let mut child = spawn(start, command(start).stdout(Stdio::piped()).stderr(log))?;
         let not_ready = |problem| ServerError::NotReady { problem, log: start.log.clone() };
         let mut line = String::new();
         let Some(stdout) = child.stdout.take() else {
@@ -121,6 +116,44 @@ impl ServerProcess {
         }
     }
 
+    /// Starts somebody else's server, bound to these CPUs, and waits until something listens at `addr`, at most 20 s. What it
+    /// writes goes to its log.
+    ///
+    /// # Errors
+    /// [`ServerError`], also when something listens there before; no process is left then.
+    pub async fn start_at(start: &ServerStart, addr: SocketAddr, cpus: Option<&[u32]>) -> Result<Self, ServerError> {
+        let not_ready = |problem| ServerError::NotReady { problem, log: start.log.clone() };
+        if TcpStream::connect(addr).await.is_ok() {
+            return Err(not_ready(format!("was not started, as another listens at {addr} already")));
+        }
+        let log = open_log(&start.log)?;
+        let both = log.try_clone().map_err(|source| ServerError::Log { path: start.log.clone(), source })?;
+        let mut command = command(start);
+        command.stdout(both).stderr(log);
+        let bound = cpus.map(<[u32]>::to_vec);
+        // SAFETY: between fork and exec it makes two system calls and takes no memory and no lock.
+        unsafe {
+            command.pre_exec(move || {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
+                bound.as_deref().map_or(Ok(()), bind_to)
+            });
+        }
+        let mut child = spawn(start, &mut command)?;
+        let deadline = Instant::now() + START_TIME;
+        while TcpStream::connect(addr).await.is_err() {
+            if let Ok(Some(status)) = child.try_wait() {
+                return Err(not_ready(format!("ended with {status} before anything listened at {addr}")));
+            }
+            if Instant::now() > deadline {
+                return Err(not_ready(format!("did not listen at {addr} for {} s", START_TIME.as_secs())));
+            }
+            sleep(POLL).await;
+        }
+        let pid = child.id().unwrap_or_default();
+        let cpus = cpus.map(<[u32]>::to_vec).unwrap_or_default();
+        Ok(Self { child, ready: ServerReady { ready: true, addr, debug_addr: None, pid, cpus } })
+    }
+
     /// What it said of itself.
     pub fn ready(&self) -> &ServerReady {
         &self.ready
@@ -129,13 +162,47 @@ impl ServerProcess {
     /// Lets it drain and waits for its end; after 15 s it is killed.
     pub async fn stop(mut self) {
         let Some(pid) = self.child.id() else { return };
-        // SAFETY: sends a signal to the child, which has not been waited for, so the id is still its own.
-        unsafe { libc::kill(pid as libc::pid_t, libc::SIGTERM) };
-        if timeout(STOP_TIME, self.child.wait()).await.is_err() {
-            // It may have ended just now; then there is nothing to kill.
+        let group = Group(pid as libc::pid_t);
+        group.signal(libc::SIGTERM);
+        let ended = async {
+            // What it says of its end doesn't matter.
+            let _ = self.child.wait().await;
+            while group.signal(0) {
+                sleep(POLL).await;
+            }
+        };
+        if timeout(STOP_TIME, ended).await.is_err() {
+            group.signal(libc::SIGKILL);
             let _ = self.child.kill().await;
         }
     }
+}
+
+/// The processes of a server: a shell may stay before its command, and end before it.
+struct Group(libc::pid_t);
+
+impl Group {
+    /// Whether there was one to send it to. The leader's id isn't given to another while the group has members.
+    fn signal(&self, signal: libc::c_int) -> bool {
+        // SAFETY: sends a signal.
+        unsafe { libc::kill(-self.0, signal) == 0 }
+    }
+}
+
+fn command(start: &ServerStart) -> Command {
+    let mut command = Command::new(&start.program);
+    command
+        .args(&start.args)
+        .envs(start.env.iter().map(|(name, value)| (name, value)))
+        .stdin(Stdio::null())
+        // Ctrl-C is for the load generator, which then stops the server: it must not drain under a round.
+        .process_group(0)
+        .kill_on_drop(true);
+    command
+}
+
+fn spawn(start: &ServerStart, command: &mut Command) -> Result<Child, ServerError> {
+    command.spawn().map_err(|source| ServerError::Start { program: start.program.clone(), source })
 }
 
 async fn exit_status(child: &mut Child) -> String {
@@ -171,6 +238,29 @@ mod tests {
         let server = ServerProcess::start(&shell(script, &dir.path().join("log"))).await.expect("ready");
         assert_eq!(server.ready().pid, 7);
         server.stop().await;
+    }
+
+    #[tokio::test]
+    async fn a_command_is_ready_when_it_listens_and_ends_with_all_its_processes() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port").port();
+        let addr: SocketAddr = ([127, 0, 0, 1], port).into();
+        // The shell stays, and its child takes a while to end.
+        let serve = format!(
+            "import signal, socket, time\n\
+             signal.signal(signal.SIGTERM, lambda *_: (time.sleep(0.3), exit()))\n\
+             s = socket.create_server(('127.0.0.1', {port}))\n\
+             while True: time.sleep(1)"
+        );
+        let start = shell(&format!("python3 -c \"{serve}\"; true"), &dir.path().join("log"));
+        let server = ServerProcess::start_at(&start, addr, None).await.expect("listens");
+        let taken = ServerProcess::start_at(&start, addr, None).await.expect_err("taken").to_string();
+        assert!(taken.contains("was not started, as another listens at 127.0.0.1:"), "{taken}");
+        server.stop().await;
+        assert!(TcpStream::connect(addr).await.is_err(), "its child has ended too");
+        let start = shell("echo no >&2; exit 4", &dir.path().join("log"));
+        let ended = ServerProcess::start_at(&start, addr, None).await.expect_err("ended").to_string();
+        assert!(ended.contains("ended with exit status: 4 before anything listened at"), "{ended}");
     }
 
     #[tokio::test]

@@ -1,5 +1,6 @@
 //! The command line. What clap found goes to `plan` as plain text and numbers.
 
+mod ab;
 mod report;
 mod run;
 mod suite;
@@ -14,8 +15,9 @@ use echo_server::cli::Serve;
 use crate::values;
 
 pub(crate) use self::{
+    ab::AbArgs,
     report::ReportArgs,
-    run::{LoadArgs, MachineArgs, RunArgs, SentArgs, ServerArgs},
+    run::{LoadArgs, MachineArgs, OutputArgs, RunArgs, SentArgs, ServerArgs},
     suite::SuiteArgs,
 };
 
@@ -27,6 +29,7 @@ pub(crate) enum Chosen {
     Serve(Serve),
     Top(TopArgs),
     Flamegraph(FlamegraphArgs),
+    Ab(Box<AbArgs>),
     Compare(CompareArgs),
     Gate(GateArgs),
     Plot(PlotArgs),
@@ -67,6 +70,7 @@ Examples:
   analyze --framework grpc --addr grpc=127.0.0.1:50051 --debug grpc=http://127.0.0.1:6060 --scenario 1KiB-50
   analyze serve triple          then: curl localhost:8000/debug/pprof/profile?seconds=5 > cpu.pb.gz
   analyze top cpu.pb.gz
+  analyze ab --base main --head HEAD --scenario 128B-50 --rounds 10
   analyze compare before after  is it better, worse, or within noise?
   analyze gate after            does it stay within budgets.toml?
   analyze plot before after     both runs in each picture, below plots/
@@ -87,6 +91,7 @@ enum Command {
     Top(TopArgs),
     /// Draw a profile as a flamegraph
     Flamegraph(FlamegraphArgs),
+    Ab(Box<AbArgs>),
     Compare(CompareArgs),
     Gate(GateArgs),
     /// Draw results as pictures, by payload, by concurrency and by rate, as SVG and PNG
@@ -244,6 +249,7 @@ pub(crate) fn parse() -> Result<Chosen, ExitCode> {
         Some(Command::Serve { serve }) => Chosen::Serve(serve),
         Some(Command::Top(top)) => Chosen::Top(top),
         Some(Command::Flamegraph(flamegraph)) => Chosen::Flamegraph(flamegraph),
+        Some(Command::Ab(ab)) => Chosen::Ab(ab),
         Some(Command::Compare(compare)) => Chosen::Compare(compare),
         Some(Command::Gate(gate)) => Chosen::Gate(gate),
         Some(Command::Plot(plot)) => Chosen::Plot(plot),

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     BUILD,
-    plan::{HEAP_PASS, Names, Origin, SYSCALLS_PASS, Subject},
+    plan::{HEAP_PASS, Names, Origin, Program, SYSCALLS_PASS, Subject},
     progress::Progress,
 };
 
@@ -57,10 +57,14 @@ impl Server {
     async fn of(subject: &Subject, profiler: HeapProfiler, bench: Bench<'_>) -> anyhow::Result<Self> {
         match &subject.origin {
             Origin::Attach { addr, debug, .. } => Ok(Self { process: None, addr: *addr, debug: debug.clone() }),
-            Origin::Start => {
+            Origin::Start(program) => {
                 let log = bench.store.path(Artifact::ServerLog, &subject.file_stem(&bench.plan.label));
-                let process = servers::start(subject, profiler, &bench.plan.placement, log).await?;
-                let (addr, debug) = (process.ready().addr, servers::debug_client(&process)?);
+                let process = servers::start(subject, program, profiler, &bench.plan.placement, log).await?;
+                let debug = match program {
+                    Program::Command { debug, .. } => debug.clone(),
+                    Program::This | Program::Build(_) => servers::debug_client(&process)?,
+                };
+                let addr = process.ready().addr;
                 Ok(Self { process: Some(process), addr, debug })
             }
         }
@@ -71,16 +75,28 @@ impl Cell {
     /// Starts or attaches to the server, connects, and makes the preflight calls. Where any of this fails, the cell has a
     /// failure in place of a target.
     pub(super) async fn prepare(subject: &Subject, at: String, bench: Bench<'_>) -> Self {
-        let mut meta = subject.meta(&bench.plan.label, bench.plan.started, describe_machine(&BUILD));
-        let mut server = None;
-        let (target, failure) = match prepare(subject, bench, &mut meta, &mut server).await {
+        let mut cell = Self::of(subject, at, bench);
+        cell.start_server(bench).await;
+        cell
+    }
+
+    /// A cell whose server isn't started yet.
+    pub(super) fn of(subject: &Subject, at: String, bench: Bench<'_>) -> Self {
+        let meta = meta(subject, bench);
+        let (subject, samples, result) = (subject.clone(), Vec::new(), RunResult::derive(meta.clone(), &[]));
+        Self { subject, at, server: None, target: None, meta, samples, result, failure_is_known: false }
+    }
+
+    /// Starts or attaches to the server as [`prepare`](Self::prepare) does. Rounds that were measured before stay.
+    pub(super) async fn start_server(&mut self, bench: Bench<'_>) {
+        self.meta = meta(&self.subject, bench);
+        let (target, failure) = match prepare(&self.subject, bench, &mut self.meta, &mut self.server).await {
             Ok(target) => (Some(target), None),
             Err(error) => (None, Some(crate::one_line(&error))),
         };
-        meta.warnings.extend(failure.clone());
-        let result = RunResult { failure, ..RunResult::derive(meta.clone(), &[]) };
-        let (subject, samples) = (subject.clone(), Vec::new());
-        Self { subject, at, server, target, meta, samples, result, failure_is_known: false }
+        self.meta.warnings.extend(failure.clone());
+        self.target = target;
+        self.result = RunResult { failure, ..RunResult::derive(self.meta.clone(), &self.samples) };
     }
 
     /// Whether this round is to be measured.
@@ -286,6 +302,11 @@ impl Cell {
     }
 }
 
+/// What is known before there is a server.
+fn meta(subject: &Subject, bench: Bench<'_>) -> RunMeta {
+    subject.meta(&bench.plan.label, bench.plan.started, describe_machine(&BUILD))
+}
+
 /// What follows where the server allows fewer streams than there are calls on a connection: a warning, as the wait for a free
 /// one counts as latency.
 ///
@@ -335,6 +356,11 @@ async fn prepare(
 async fn process_id(subject: &Subject, started: Option<&ServerProcess>, debug: Option<&DebugClient>) -> Option<u32> {
     match (&subject.origin, started, debug) {
         (Origin::Attach { pid: Some(pid), .. }, ..) => Some(*pid),
+        (Origin::Start(Program::Command { addr, .. }), Some(server), _) => {
+            let pid = server.ready().pid;
+            // A shell that stays before its command is not the server.
+            if measure::listens(pid, addr.port()) { Some(pid) } else { debug?.local_pid().await }
+        }
         (_, Some(server), _) => Some(server.ready().pid),
         (_, None, Some(debug)) => debug.local_pid().await,
         (_, None, None) => None,
@@ -346,7 +372,7 @@ fn describe(meta: &mut RunMeta, subject: &Subject, bench: Bench<'_>, addr: Socke
     let environment = &mut meta.environment;
     environment.server = if subject.is_ours() { ServerOrigin::Started } else { ServerOrigin::Attached };
     environment.server_address = Some(addr.to_string());
-    environment.server_cpus = server.map(|server| server.ready().cpus.clone());
+    environment.server_cpus = server.map(|server| server.ready().cpus.clone()).filter(|cpus| !cpus.is_empty());
     environment.client_cpus = measure::bound_cpus().ok();
     if !subject.is_ours() && !subject.case.sleep.is_zero() {
         meta.warnings.push("the server ran already: it waits before its replies only if it was told to".to_owned());

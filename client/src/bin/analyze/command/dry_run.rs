@@ -36,7 +36,7 @@ pub(super) fn text(plan: &Plan) -> String {
 fn row(number: usize, subject: &Subject) -> [String; 10] {
     let case = &subject.case;
     let server = match subject.origin {
-        Origin::Start => subject.framework.to_string(),
+        Origin::Start(_) => subject.framework.to_string(),
         Origin::Attach { addr, .. } => format!("{} at {addr}", subject.framework),
     };
     let mode = match case.stream_length() {

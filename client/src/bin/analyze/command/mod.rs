@@ -1,5 +1,6 @@
 //! The commands, one a file. Each returns its exit code; an error is printed by `main`.
 
+mod ab;
 mod cell;
 mod compare;
 mod doctor;
@@ -41,6 +42,7 @@ pub(crate) fn execute(chosen: Chosen) -> anyhow::Result<ExitCode> {
         Chosen::Serve(serve) => Ok(echo_server::cli::serve(serve)),
         Chosen::Top(args) => top::top(&args),
         Chosen::Flamegraph(args) => flamegraph::flamegraph(&args),
+        Chosen::Ab(args) => ab::ab(*args),
         Chosen::Compare(args) => compare::compare(&args),
         Chosen::Gate(args) => gate::gate(&args),
         Chosen::Plot(args) => plot::plot(&args.runs, &args.out, args.output.as_deref()),

@@ -9,7 +9,7 @@ use analyze::{
     store::{Store, StoreError},
 };
 use anyhow::Context;
-use tokio::sync::watch;
+use tokio::{runtime::Runtime, sync::watch};
 
 use super::{
     group::Measuring,
@@ -69,18 +69,8 @@ impl Session<'_> {
     pub(super) fn carry_out(&self, reports: Reports<'_>) -> anyhow::Result<ExitCode> {
         let done = self.earlier.iter().map(RunResult::file_stem).collect();
         let left = self.plan.without(&done);
-        left.notes.iter().for_each(|note| terminal::say(&format!("note: {note}")));
-        open_files::make_room(left.connections(), left.names)?;
-        // Before the runtime starts its threads, so that all of them are bound.
-        bind_to(&left.placement.client).context("binding the load generator to its CPUs")?;
-        serve_own_debug_endpoints(&left)?;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(left.placement.client.len())
-            .enable_all()
-            .build()
-            .context("starting the runtime")?;
         let mut results = Vec::new();
-        let outcome = runtime.block_on(async {
+        let outcome = runtime(&left)?.block_on(async {
             let stop = stop_on_signal().context("listening for signals")?;
             let bench = Bench { plan: &left, store: self.store, stop: &stop };
             // Stopped here, a suite has begun nevertheless: it is told how to go on.
@@ -105,6 +95,20 @@ impl Session<'_> {
         }
         outcome
     }
+}
+
+/// Sets this process up for the load of a plan, and makes the runtime that sends it.
+pub(super) fn runtime(plan: &Plan) -> anyhow::Result<Runtime> {
+    plan.notes.iter().for_each(|note| terminal::say(&format!("note: {note}")));
+    open_files::make_room(plan.connections(), plan.names)?;
+    // Before the runtime starts its threads, so that all of them are bound.
+    bind_to(&plan.placement.client).context("binding the load generator to its CPUs")?;
+    serve_own_debug_endpoints(plan)?;
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(plan.placement.client.len())
+        .enable_all()
+        .build()
+        .context("starting the runtime")
 }
 
 /// Makes the run's folders.

@@ -1,4 +1,5 @@
-//! The servers a run starts: this very program as `analyze serve F`, on free ports, bound to the server's CPUs.
+//! The servers a run starts, bound to the server's CPUs: this very program as `analyze serve F` or another build of it, on free
+//! ports; or somebody else's, where it listens.
 
 use std::{env, path::PathBuf};
 
@@ -9,7 +10,7 @@ use analyze::{
 };
 use anyhow::Context;
 
-use crate::plan::{Placement, Subject};
+use crate::plan::{Placement, Program, Subject};
 
 /// Where jemalloc's options come from, on top of those it was built with.
 const MALLOC_CONF: &str = "_RJEM_MALLOC_CONF";
@@ -26,16 +27,23 @@ pub(super) enum HeapProfiler {
 /// Starts a server and waits until it is ready.
 pub(super) async fn start(
     subject: &Subject,
+    program: &Program,
     profiler: HeapProfiler,
     placement: &Placement,
     log: PathBuf,
 ) -> anyhow::Result<ServerProcess> {
-    let program = env::current_exe().context("finding this program, to start its servers")?;
+    let (program, serve) = match program {
+        Program::This => (env::current_exe().context("finding this program, to start its servers")?, Some("serve")),
+        Program::Build(program) => (program.clone(), None),
+        Program::Command { command, addr, .. } => {
+            let args = vec!["-c".to_owned(), command.clone()];
+            let start = ServerStart { program: "/bin/sh".into(), args, env: Vec::new(), log };
+            return Ok(ServerProcess::start_at(&start, *addr, placement.server.as_deref()).await?);
+        }
+    };
     let parent = format!("--exit-with-parent={}", std::process::id());
-    let mut args: Vec<String> =
-        ["serve", subject.framework.name(), "--addr", "127.0.0.1:0", "--debug-addr", "127.0.0.1:0", &parent]
-            .map(str::to_owned)
-            .into();
+    let flags = [subject.framework.name(), "--addr", "127.0.0.1:0", "--debug-addr", "127.0.0.1:0", &parent];
+    let mut args: Vec<String> = serve.into_iter().chain(flags).map(str::to_owned).collect();
     args.extend(handler_flags(subject.framework, &subject.case));
     if let Some(cpus) = &placement.server {
         args.extend(["--cpus".to_owned(), cpu_list(cpus)]);

@@ -3,6 +3,7 @@
 //! `run` reads the flags of a measurement, `suite` a config and the flags that override it. Both make a [`Plan`], and what
 //! comes after knows no other thing.
 
+mod ab;
 mod callers;
 mod cases;
 mod cpus;
@@ -30,6 +31,7 @@ use analyze::{
 use debug_pprof::Options;
 
 pub(crate) use self::{
+    ab::{Revision, Source, Trial},
     cpus::Placement,
     names::Names,
     record::PlanRecord,
@@ -85,10 +87,21 @@ pub(crate) struct Subject {
 /// Where the server comes from.
 #[derive(Debug, Clone)]
 pub(crate) enum Origin {
-    /// It is ours, started for the cell.
-    Start,
+    /// It is started for the cell.
+    Start(Program),
     /// It runs already.
     Attach { addr: SocketAddr, debug: Option<DebugClient>, pid: Option<u32> },
+}
+
+/// A program that is started as a server.
+#[derive(Debug, Clone)]
+pub(crate) enum Program {
+    /// This very one, as `analyze serve F`.
+    This,
+    /// A build of echo-server, as `PROGRAM F`.
+    Build(PathBuf),
+    /// A shell's command, whose server then listens at `addr`.
+    Command { command: String, addr: SocketAddr, debug: Option<DebugClient> },
 }
 
 impl Plan {
@@ -119,7 +132,7 @@ impl Plan {
 impl Subject {
     /// Whether we start its server.
     pub(crate) fn is_ours(&self) -> bool {
-        matches!(self.origin, Origin::Start)
+        matches!(self.origin, Origin::Start(_))
     }
 
     /// The load on the server, which listens at `addr`.

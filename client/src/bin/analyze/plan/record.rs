@@ -99,7 +99,7 @@ impl PlanRecord {
 fn describe(subject: &Subject) -> Value {
     let case = &subject.case;
     let server = match &subject.origin {
-        Origin::Start => json!("started"),
+        Origin::Start(_) => json!("started"),
         Origin::Attach { addr, debug, pid } => {
             json!({"addr": addr, "debug": debug.as_ref().map(DebugClient::url), "pid": pid})
         }

@@ -6,7 +6,7 @@ use analyze::{load::Case, scenario::Framework, store::Label, units::format_durat
 use debug_pprof::Options;
 
 use super::{
-    Group, Names, Origin, Placement, Plan, Subject, UsageError,
+    Group, Names, Origin, Placement, Plan, Program, Subject, UsageError,
     callers::{check_callers, idle_connections},
     cases::{cases, optional, read, read_all},
     cpus::Wanted,
@@ -21,6 +21,11 @@ use crate::{
 impl Plan {
     /// Of the flags; `allowed` are the CPUs that may be used.
     pub(crate) fn of_run(args: RunArgs, allowed: &[u32]) -> Result<Self, UsageError> {
+        Self::of_flags(args, allowed, false)
+    }
+
+    /// The same, where the servers at `--addr` are started too if `starts` says so.
+    pub(super) fn of_flags(args: RunArgs, allowed: &[u32], starts: bool) -> Result<Self, UsageError> {
         let cases = cases(&args.sent, &args.load)?;
         let frameworks = read_all::<Framework>("--framework", &args.servers.framework)?;
         let servers = servers(&frameworks, &args.servers)?;
@@ -33,7 +38,7 @@ impl Plan {
         };
         check(&cases[0], &servers)?;
         cases.iter().try_for_each(|case| check_callers(case, Names::Flags))?;
-        let ours = servers.iter().any(|(_, origin)| matches!(origin, Origin::Start));
+        let ours = starts || servers.iter().any(|(_, origin)| matches!(origin, Origin::Start(_)));
         let wanted = wanted_cpus(&args.machine)?;
         let started = jiff::Timestamp::now();
         let mut notes = Vec::new();
@@ -84,7 +89,8 @@ fn group(case: Case, servers: &Servers, timing: Timing, roofline: bool) -> Group
     let mut subjects: Vec<Subject> = servers.iter().map(of_server).collect();
     let raw = servers.iter().any(|(framework, _)| *framework == Framework::Raw);
     if roofline && !raw && has_roofline(&case) && subjects.iter().any(Subject::is_ours) {
-        subjects.push(Timing { profiled: false, ..timing }.subject(Framework::Raw, Origin::Start, case));
+        let origin = Origin::Start(Program::This);
+        subjects.push(Timing { profiled: false, ..timing }.subject(Framework::Raw, origin, case));
     }
     Group { subjects }
 }
@@ -109,7 +115,7 @@ fn check(case: &Case, servers: &Servers) -> Result<(), UsageError> {
     if case.accept_gzip && servers.iter().all(|(framework, _)| *framework == Framework::Raw) {
         return Err(UsageError("--accept-gzip: not with raw alone, which never compresses".to_owned()));
     }
-    let started = servers.iter().any(|(_, origin)| matches!(origin, Origin::Start));
+    let started = servers.iter().any(|(_, origin)| matches!(origin, Origin::Start(_)));
     if !case.sleep.is_zero() && !started {
         return Err(UsageError(format!(
             "--sleep {}: every server runs already: start it with echo-server --sleep",

@@ -8,7 +8,7 @@ use std::{
 
 use analyze::{measure::DebugClient, scenario::Framework};
 
-use super::{Names, Origin, UsageError};
+use super::{Names, Origin, Program, UsageError};
 use crate::{cli::ServerArgs, values};
 
 /// Where each framework's server comes from.
@@ -32,7 +32,7 @@ pub(super) fn servers(frameworks: &[Framework], args: &ServerArgs) -> Result<Ser
         let origin = match value(&addrs, framework) {
             Some(addr) => attach(framework, Names::Flags, &addr, debug.as_deref(), pid.as_deref())?,
             None => match (debug, pid) {
-                (None, None) => Origin::Start,
+                (None, None) => Origin::Start(Program::This),
                 (debug, _) => {
                     let flag = if debug.is_some() { "--debug" } else { "--pid" };
                     return Err(UsageError(format!("{flag} {framework}=…: goes with --addr {framework}=HOST:PORT")));

@@ -14,7 +14,7 @@ use analyze::{
 };
 
 use super::{
-    Group, Names, Origin, Placement, Plan, Refused, Subject, UsageError,
+    Group, Names, Origin, Placement, Plan, Program, Refused, Subject, UsageError,
     callers::{check_callers, idle_connections},
     cases::{connections_of, optional, read_all},
     cpus::Wanted,
@@ -38,7 +38,7 @@ impl Plan {
             return Err(UsageError("--resume: goes with --label, the suite to go on with".to_owned()));
         }
         let servers = servers(&config)?;
-        let ours = servers.iter().any(|(_, origin)| matches!(origin, Origin::Start));
+        let ours = servers.iter().any(|(_, origin)| matches!(origin, Origin::Start(_)));
         let wanted = Wanted {
             // That it is of no use with servers that run already, the config's notes say.
             server: config.server_cpus.clone().filter(|_| ours),
@@ -118,7 +118,7 @@ fn servers(config: &Config) -> Result<Servers, UsageError> {
     let server = |&framework: &Framework| {
         let attached = config.servers.iter().find(|server| server.framework == framework);
         let origin = match attached {
-            None => Origin::Start,
+            None => Origin::Start(Program::This),
             Some(server) => {
                 let pid = server.pid.map(|pid| pid.to_string());
                 attach(framework, Names::Keys, &server.addr, server.debug.as_deref(), pid.as_deref())?
@@ -191,7 +191,7 @@ fn echo(config: &Config, servers: &Servers, case: &Case, subjects: &[Subject]) -
     match servers.iter().find(|(framework, _)| *framework == Framework::Raw) {
         Some((_, origin)) => Some(Echo { origin: origin.clone(), asked: true }),
         None if config.roofline && has_roofline(case) && subjects.iter().any(Subject::is_ours) => {
-            Some(Echo { origin: Origin::Start, asked: false })
+            Some(Echo { origin: Origin::Start(Program::This), asked: false })
         }
         None => None,
     }

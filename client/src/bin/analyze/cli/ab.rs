@@ -1,0 +1,44 @@
+//! Flags of `analyze ab`.
+
+use std::path::PathBuf;
+
+use analyze::compare::ALPHA;
+use clap::Args;
+
+use super::RunArgs;
+use crate::values;
+
+/// Measure two builds or two servers in turn, and say whether the second is better
+///
+/// With --base and --head, two revisions of a cargo project are built, whose program serves as echo-server does; with
+/// --base-cmd and --head-cmd any two commands serve at --addr. In each of --rounds turns both are started anew and
+/// measured, base and head, then head and base. Results are kept under the label with -base and -head.
+#[derive(Debug, Args)]
+pub(crate) struct AbArgs {
+    /// The revision to compare with, as git names it
+    #[arg(long, value_name = "REV", requires = "head", conflicts_with_all = ["base_cmd", "head_cmd"])]
+    pub(crate) base: Option<String>,
+    /// The revision that is judged
+    #[arg(long, value_name = "REV", requires = "base")]
+    pub(crate) head: Option<String>,
+    /// A shell's command that serves at --addr, to compare with
+    #[arg(long, value_name = "CMD", requires = "head_cmd")]
+    pub(crate) base_cmd: Option<String>,
+    /// The command that is judged
+    #[arg(long, value_name = "CMD", requires = "base_cmd")]
+    pub(crate) head_cmd: Option<String>,
+    /// The cargo project of --base and --head
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) project: PathBuf,
+    /// The project's program that serves, as echo-server does
+    #[arg(long, value_name = "NAME", default_value = "echo-server")]
+    pub(crate) bin: String,
+    /// Begin no turn after so long, once there are enough for a verdict
+    #[arg(long, value_name = "TIME", default_value = "10m", allow_hyphen_values = true)]
+    pub(crate) max_time: String,
+    /// The probability of a false alarm that each verdict accepts
+    #[arg(long, value_name = "P", default_value_t = ALPHA, value_parser = values::alpha)]
+    pub(crate) alpha: f64,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}

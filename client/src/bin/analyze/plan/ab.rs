@@ -1,0 +1,140 @@
+//! The plan of `analyze ab`: the flags of a measurement, for two servers.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use analyze::store::Label;
+
+use super::{Origin, Plan, Program, UsageError, cases::read};
+use crate::{
+    cli::{AbArgs, RunArgs},
+    values,
+};
+
+/// Two plans that differ in their servers alone.
+#[derive(Debug)]
+pub(crate) struct Trial {
+    pub(crate) base: Side,
+    pub(crate) head: Side,
+    /// After so long no turn is begun that isn't needed for a verdict.
+    pub(crate) max_time: Duration,
+    pub(crate) alpha: f64,
+}
+
+/// One of the two.
+#[derive(Debug)]
+pub(crate) struct Side {
+    /// `base` or `head`.
+    pub(crate) name: &'static str,
+    pub(crate) source: Source,
+    pub(crate) plan: Plan,
+}
+
+/// Where a side's servers come from.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// They are built.
+    Revision(Revision),
+    /// The plan's programs are commands.
+    Command,
+}
+
+/// What is built.
+#[derive(Debug)]
+pub(crate) struct Revision {
+    /// As git names it.
+    pub(crate) name: String,
+    /// Any folder of the project.
+    pub(crate) project: PathBuf,
+    /// The program that serves.
+    pub(crate) bin: String,
+}
+
+impl Trial {
+    /// Of the flags; `allowed` are the CPUs that may be used.
+    pub(crate) fn of(args: AbArgs, allowed: &[u32]) -> Result<Self, UsageError> {
+        let max_time = read("--max-time", &args.max_time, values::timeout)?;
+        let side = |name, revision: &Option<String>, command: &Option<String>| {
+            let run = RunArgs { output: labelled(&args.run, name)?, ..args.run.clone() };
+            side(name, revision.as_deref(), command.as_deref(), &args, run, allowed)
+        };
+        Ok(Self {
+            base: side("base", &args.base, &args.base_cmd)?,
+            head: side("head", &args.head, &args.head_cmd)?,
+            max_time,
+            alpha: args.alpha,
+        })
+    }
+}
+
+impl Side {
+    /// Lets a build serve everything.
+    pub(crate) fn serve_with(&mut self, program: &Path) {
+        for subject in self.plan.groups.iter_mut().flat_map(|group| &mut group.subjects) {
+            subject.origin = Origin::Start(Program::Build(program.to_owned()));
+        }
+    }
+}
+
+/// The sides' results lie side by side: `before-base`, `before-head`.
+fn labelled(run: &RunArgs, name: &str) -> Result<crate::cli::OutputArgs, UsageError> {
+    let label = match &run.output.label {
+        Some(label) => read("--label", label, str::parse::<Label>)?,
+        None => Label::from_time(jiff::Timestamp::now()),
+    };
+    Ok(crate::cli::OutputArgs { label: Some(format!("{label}-{name}")), ..run.output.clone() })
+}
+
+fn side(
+    name: &'static str,
+    revision: Option<&str>,
+    command: Option<&str>,
+    args: &AbArgs,
+    mut run: RunArgs,
+    allowed: &[u32],
+) -> Result<Side, UsageError> {
+    // The bare echo is the same on both sides.
+    run.servers.no_roofline = true;
+    let mut plan = Plan::of_flags(run, allowed, command.is_some())?;
+    if plan.groups.iter().any(|group| group.subjects.is_empty()) {
+        return Err(UsageError("--framework: must name a server".to_owned()));
+    }
+    let source = match (revision, command) {
+        (Some(revision), _) => {
+            if let Some(subject) = plan.subjects().find(|subject| !subject.is_ours()) {
+                return Err(UsageError(format!(
+                    "--addr {}=…: goes with --base-cmd and --head-cmd; what is built gets an address of its own",
+                    subject.framework
+                )));
+            }
+            Source::Revision(Revision {
+                name: revision.to_owned(),
+                project: args.project.clone(),
+                bin: args.bin.clone(),
+            })
+        }
+        (None, Some(command)) => {
+            serve_by(&mut plan, name, command)?;
+            Source::Command
+        }
+        (None, None) => return Err(UsageError(format!("--{name} REV or --{name}-cmd CMD: one of them is needed"))),
+    };
+    Ok(Side { name, source, plan })
+}
+
+/// Lets a command serve what is at `--addr`.
+fn serve_by(plan: &mut Plan, name: &str, command: &str) -> Result<(), UsageError> {
+    for subject in plan.groups.iter_mut().flat_map(|group| &mut group.subjects) {
+        let Origin::Attach { addr, debug, .. } = &subject.origin else {
+            let framework = subject.framework;
+            return Err(UsageError(format!(
+                "--{name}-cmd: where its server listens must be said for each --framework, with --addr {framework}=HOST:PORT"
+            )));
+        };
+        subject.origin =
+            Origin::Start(Program::Command { command: command.to_owned(), addr: *addr, debug: debug.clone() });
+    }
+    Ok(())
+}
