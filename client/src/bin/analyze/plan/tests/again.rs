@@ -22,7 +22,7 @@ fn cells(plan: &Plan) -> Cells {
     let cell = |subject: &Subject| {
         let Subject { framework, origin, case, rounds, warmup, profiled, .. } = subject;
         let addr = match origin {
-            Origin::Start => None,
+            Origin::Start(_) => None,
             Origin::Attach { addr, .. } => Some(addr),
         };
         format!("{framework} {addr:?} {case:?} {rounds} {warmup:?} {profiled} {:?}", plan.placement)
@@ -40,7 +40,7 @@ fn results(plan: &Plan) -> Vec<RunResult> {
 
 fn result(plan: &Plan, subject: &Subject) -> RunResult {
     let (origin, address) = match &subject.origin {
-        Origin::Start => (Default::default(), "127.0.0.1:4711".to_owned()),
+        Origin::Start(_) => (Default::default(), "127.0.0.1:4711".to_owned()),
         Origin::Attach { addr, .. } => (analyze::measure::result::ServerOrigin::Attached, addr.to_string()),
     };
     let environment = Environment {
