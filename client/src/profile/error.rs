@@ -33,6 +33,14 @@ pub enum ProfileError {
     /// It isn't protobuf, or not of this schema.
     #[error("is not a profile.proto: {0}")]
     Proto(#[source] prost::DecodeError),
+    /// It is text, but not of stacks with values.
+    #[error("line {line} is no folded stack (frame;frame value, with a value of 0 or more): {text:?}")]
+    FoldedLine {
+        /// Which, from 1.
+        line: usize,
+        /// Its first characters.
+        text: String,
+    },
     /// It has samples but doesn't say of what.
     #[error("has samples but no sample types")]
     NoSampleTypes,

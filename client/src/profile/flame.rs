@@ -2,10 +2,7 @@
 
 use inferno::flamegraph::{self, Options, Palette, color::BasicPalette};
 
-use super::{
-    Profile, ProfileError, collapsed,
-    scale::{three_digits, two_decimals},
-};
+use super::{Profile, ProfileError, collapsed, quantity::Quantity};
 
 /// What to draw.
 #[derive(Debug, Clone)]
@@ -54,49 +51,6 @@ pub fn flamegraph(profile: &Profile, flame: &Flame<'_>) -> Result<String, Profil
     flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), &mut svg)
         .map_err(ProfileError::Flamegraph)?;
     Ok(with_quantities(&String::from_utf8_lossy(&svg), |count| quantity.format(count)))
-}
-
-/// What a count in the picture means.
-struct Quantity {
-    /// For the subtitle: `bytes per op`.
-    long: String,
-    /// After each figure: `B/op`.
-    short: String,
-    /// Counts are divided by it.
-    divisor: f64,
-    is_memory: bool,
-}
-
-impl Quantity {
-    fn new(kind: &str, unit: &str, ops: Option<u64>) -> Self {
-        let is_memory = unit == "bytes" || kind.ends_with("_objects");
-        // Nanoseconds are finer than anything a profiler tells apart.
-        let (long, short, scale) = match unit {
-            "bytes" => ("bytes", "B", 1.0),
-            "nanoseconds" if ops.is_some() => ("µs of CPU time", "µs", 1e3),
-            "nanoseconds" => ("ms of CPU time", "ms", 1e6),
-            "count" if kind.starts_with("alloc") => ("allocations", "allocs", 1.0),
-            "count" if kind.ends_with("_objects") => ("objects", "objects", 1.0),
-            "count" => (kind, kind, 1.0),
-            other => (other, other, 1.0),
-        };
-        match ops.filter(|ops| *ops > 0) {
-            Some(ops) => Self {
-                long: format!("{long} per op"),
-                short: format!("{short}/op"),
-                divisor: ops as f64 * scale,
-                is_memory,
-            },
-            None => Self { long: long.to_owned(), short: short.to_owned(), divisor: scale, is_memory },
-        }
-    }
-
-    fn format(&self, count: f64) -> String {
-        let value = count / self.divisor;
-        // The whole reads as it does in the table.
-        let text = if self.short == "allocs/op" && value >= 1.0 { two_decimals(value) } else { three_digits(value) };
-        format!("{text} {}", self.short)
-    }
 }
 
 /// Puts a text in the place of every `<count> MARK` in inferno's SVG. It rounds counts to whole numbers before it writes them, so

@@ -5,15 +5,20 @@
 //! - [`top`]: functions by their own and their callees' share, the numbers of `go tool pprof -top`;
 //! - [`sites`]: the lines that asked for memory, per op;
 //! - [`collapsed`]: stacks with their values, one a line;
-//! - [`flamegraph`]: the same as a picture.
+//! - [`flamegraph`]: the same as a picture;
+//! - [`diff`]: what changed from one profile to another, as a table and as a picture. Takes other tools' folded stacks too.
 //!
 //! Not applied: a profile's `drop_frames` and `keep_frames`. Nothing is symbolized: frames without a function show their mapping.
 
+mod builds;
 mod collapse;
+mod diff;
 mod error;
 mod flame;
+mod folded;
 mod model;
 mod names;
+mod quantity;
 mod scale;
 mod sites;
 mod top;
@@ -22,12 +27,14 @@ use std::path::Path;
 
 pub use self::{
     collapse::collapsed,
+    diff::{Both, Change, Diff, DiffError, DiffRow, DiffTable, Side, Stacks, Values, Widths, diff},
     error::{FileError, ProfileError},
     flame::{Flame, flamegraph},
+    folded::Folded,
     model::{Frame, Profile, SampleType},
     names::{module, readable_frame, readable_name, readable_path},
-    scale::{Scale, percentage, three_digits, two_decimals},
-    sites::sites,
+    scale::{Scale, percentage, signed, signed_percent, three_digits, two_decimals},
+    sites::{covered_ops, sites},
     top::{Inlined, TopRow, TopTable, top},
 };
 
@@ -36,7 +43,22 @@ pub use self::{
 /// # Errors
 /// [`FileError`] names the file and what is wrong with it.
 pub fn load(path: &Path) -> Result<Profile, FileError> {
+    read(path, Profile::decode)
+}
+
+/// Reads what can be set against another: a profile, or a text of folded stacks.
+///
+/// # Errors
+/// [`FileError`] names the file and what is wrong with it.
+pub fn load_stacks(path: &Path) -> Result<Stacks, FileError> {
+    read(path, |bytes| match folded::as_text(bytes) {
+        Some(text) => Folded::parse(text).map(Stacks::Folded),
+        None => Profile::decode(bytes).map(Stacks::Profile),
+    })
+}
+
+fn read<T>(path: &Path, decode: impl FnOnce(&[u8]) -> Result<T, ProfileError>) -> Result<T, FileError> {
     let problem = |problem| FileError { path: path.to_owned(), problem };
     let bytes = std::fs::read(path).map_err(|error| problem(ProfileError::Read(error)))?;
-    Profile::decode(&bytes).map_err(problem)
+    decode(&bytes).map_err(problem)
 }

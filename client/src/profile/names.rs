@@ -66,7 +66,7 @@ pub fn readable_path(path: &str) -> &str {
     path[..src].rfind('/').map_or(path, |parent| &path[parent + 1..])
 }
 
-fn demangle(symbol: &str) -> Cow<'_, str> {
+pub(super) fn demangle(symbol: &str) -> Cow<'_, str> {
     if symbol.starts_with("_ZN") || symbol.starts_with("_R") {
         // The alternate form leaves out the hash, or the crates' disambiguators.
         rustc_demangle::try_demangle(symbol).map_or(symbol.into(), |name| format!("{name:#}").into())
@@ -76,7 +76,7 @@ fn demangle(symbol: &str) -> Cow<'_, str> {
 }
 
 /// Legacy symbols end in `::h` and 16 hex digits.
-fn without_hash(name: &str) -> &str {
+pub(super) fn without_hash(name: &str) -> &str {
     match name.rsplit_once("::h") {
         Some((path, hash)) if hash.len() == 16 && is_hex(hash) => path,
         _ => name,
@@ -187,7 +187,7 @@ fn without_reference(target: &str) -> &str {
 }
 
 /// `{{closure}}` and `{closure#3}` are the same to a reader, as are the first and the second `{async_block#1}`.
-fn braces(text: &str) -> String {
+pub(super) fn braces(text: &str) -> String {
     match text.split_once('#') {
         _ if text.contains("closure") => "{closure}".to_owned(),
         Some((kind, number)) if number.trim_end_matches('}').bytes().all(|b| b.is_ascii_digit()) => format!("{kind}}}"),
@@ -196,13 +196,13 @@ fn braces(text: &str) -> String {
 }
 
 /// `alloc[8f3a01]::vec`: which of several crates of that name.
-fn is_disambiguator(rest: &str) -> bool {
+pub(super) fn is_disambiguator(rest: &str) -> bool {
     let inner = rest[1..].split(']').next().unwrap_or("");
     inner.len() >= 5 && inner.len() < rest.len() - 1 && is_hex(inner)
 }
 
 /// Where the bracket that `text` starts with is closed.
-fn closing(text: &str) -> Option<usize> {
+pub(super) fn closing(text: &str) -> Option<usize> {
     let mut depth = 0usize;
     let mut before = ' ';
     for (at, c) in text.char_indices() {

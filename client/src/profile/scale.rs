@@ -98,6 +98,25 @@ pub fn two_decimals(value: f64) -> String {
     format!("{}.{:02}", thousands(hundredths / 100), hundredths % 100)
 }
 
+/// A difference, with its sign before what `figure` makes of its size: `+64`, `−1,470`, `0`.
+pub fn signed(difference: f64, figure: impl Fn(f64) -> String) -> String {
+    match difference {
+        0.0 => "0".to_owned(),
+        d if d < 0.0 => format!("−{}", figure(-d)),
+        d => format!("+{}", figure(d)),
+    }
+}
+
+/// A change as a share of what was before: `+0.23%`, `−59.5%`, `+200%`.
+pub fn signed_percent(share: f64) -> String {
+    signed(share, |share| match share {
+        share if share < 0.000_05 => "<0.01%".to_owned(),
+        share if share < 0.009_95 => format!("{:.2}%", share * 100.0),
+        share if share < 0.995 => format!("{:.1}%", share * 100.0),
+        share => format!("{}%", three_digits((share * 100.0).round())),
+    })
+}
+
 /// C's `%.2g` for values from 0 to 1.
 fn two_digits(value: f64) -> String {
     if value == 0.0 {

@@ -91,7 +91,19 @@ pub fn sites(profile: &Profile, ops: NonZeroU64, limit: usize) -> Result<SiteTab
     })
 }
 
-fn asked_for<'a>(mut frames: impl Iterator<Item = Frame<'a>>) -> Option<Frame<'a>> {
+/// The ops of which a profile of allocations was made `table`: [`sites`] the other way round. `None` when they allocated nothing, or
+/// the profile isn't one of allocations.
+pub fn covered_ops(profile: &Profile, table: &SiteTable) -> Option<NonZeroU64> {
+    let PerOp { bytes_per_op, allocs_per_op } = table.total;
+    [("alloc_space", bytes_per_op), ("alloc_objects", allocs_per_op)].into_iter().find_map(|(kind, per_op)| {
+        let index = profile.type_index(Some(kind)).ok()?;
+        let total: i128 = profile.samples().map(|(_, values)| i128::from(values[index])).sum();
+        // What is not a number, or too large for one, becomes 0.
+        NonZeroU64::new((total as f64 / per_op).round() as u64).filter(|_| per_op > 0.0)
+    })
+}
+
+pub(super) fn asked_for<'a>(mut frames: impl Iterator<Item = Frame<'a>>) -> Option<Frame<'a>> {
     frames.find(|frame| frame.function.is_some() && !is_plumbing(frame))
 }
 

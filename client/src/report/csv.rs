@@ -73,6 +73,6 @@ fn field(value: &Value) -> String {
     }
 }
 
-fn fail(error: impl std::fmt::Display) -> CsvError {
+pub(super) fn fail(error: impl std::fmt::Display) -> CsvError {
     CsvError(error.to_string())
 }

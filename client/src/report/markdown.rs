@@ -73,7 +73,7 @@ fn commands(text: &str) -> String {
 }
 
 /// Within code, GitHub still splits a table's cells at `|`; a backtick would end it.
-fn code(text: &str) -> String {
+pub(super) fn code(text: &str) -> String {
     if text.is_empty() {
         String::new()
     } else {

@@ -6,6 +6,7 @@ mod columns;
 mod compare;
 mod csv;
 pub(crate) mod curve;
+mod diff;
 mod document;
 pub(crate) mod facets;
 mod facts;
@@ -28,6 +29,7 @@ pub use self::{
     compare::{benchstat, comparison, comparison_json, comparison_markdown},
     csv::csv,
     curve::curve,
+    diff::{diff, diff_csv, diff_json, diff_markdown},
     document::{Against, Document, pull_request},
     files::{files, folders},
     gate::{gate, gate_json, gate_markdown, gate_summary},

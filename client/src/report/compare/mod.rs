@@ -10,7 +10,7 @@ use super::{columns::percent, facets};
 use crate::{
     compare::{Change, Comparison, Judgement, Metric, Pair, Verdict},
     measure::result::RunResult,
-    profile::three_digits,
+    profile::{signed, signed_percent, three_digits},
 };
 
 /// A comparison as JSON: every judgement with the rounds' values it is made of.
@@ -56,15 +56,7 @@ fn interval(change: Change) -> Option<String> {
 
 /// In percent where the change is relative, else in the figure's unit.
 fn difference(value: f64, change: Change) -> String {
-    let sign = if value < 0.0 { "−" } else { "+" };
-    match value.abs() {
-        0.0 => "0".to_owned(),
-        absolute if !change.relative => format!("{sign}{}", three_digits(absolute)),
-        share if share < 0.000_05 => format!("{sign}<0.01%"),
-        share if share < 0.009_95 => format!("{sign}{:.2}%", share * 100.0),
-        share if share < 0.995 => format!("{sign}{:.1}%", share * 100.0),
-        share => format!("{sign}{}%", three_digits((share * 100.0).round())),
-    }
+    if change.relative { signed_percent(value) } else { signed(value, three_digits) }
 }
 
 fn probability(p: f64) -> String {

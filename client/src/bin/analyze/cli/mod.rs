@@ -1,6 +1,7 @@
 //! The command line. What clap found goes to `plan` as plain text and numbers.
 
 mod ab;
+mod diff;
 mod report;
 mod run;
 mod suite;
@@ -16,6 +17,7 @@ use crate::values;
 
 pub(crate) use self::{
     ab::AbArgs,
+    diff::{DiffArgs, DiffWidths},
     report::ReportArgs,
     run::{LoadArgs, MachineArgs, OutputArgs, RunArgs, SentArgs, ServerArgs},
     suite::SuiteArgs,
@@ -31,6 +33,7 @@ pub(crate) enum Chosen {
     Flamegraph(FlamegraphArgs),
     Ab(Box<AbArgs>),
     Compare(CompareArgs),
+    Diff(DiffArgs),
     Gate(GateArgs),
     Plot(PlotArgs),
     Report(ReportArgs),
@@ -72,6 +75,7 @@ Examples:
   analyze top cpu.pb.gz
   analyze ab --base main --head HEAD --scenario 128B-50 --rounds 10
   analyze compare before after  is it better, worse, or within noise?
+  analyze diff before after     which functions made it so? with a flamegraph: red grew, blue shrank
   analyze gate after            does it stay within budgets.toml?
   analyze plot before after     both runs in each picture, below plots/
   analyze report after --against before -o report.md";
@@ -93,6 +97,7 @@ enum Command {
     Flamegraph(FlamegraphArgs),
     Ab(Box<AbArgs>),
     Compare(CompareArgs),
+    Diff(DiffArgs),
     Gate(GateArgs),
     /// Draw results as pictures, by payload, by concurrency and by rate, as SVG and PNG
     Plot(PlotArgs),
@@ -251,6 +256,7 @@ pub(crate) fn parse() -> Result<Chosen, ExitCode> {
         Some(Command::Flamegraph(flamegraph)) => Chosen::Flamegraph(flamegraph),
         Some(Command::Ab(ab)) => Chosen::Ab(ab),
         Some(Command::Compare(compare)) => Chosen::Compare(compare),
+        Some(Command::Diff(diff)) => Chosen::Diff(diff),
         Some(Command::Gate(gate)) => Chosen::Gate(gate),
         Some(Command::Plot(plot)) => Chosen::Plot(plot),
         Some(Command::Report(report)) => Chosen::Report(report),

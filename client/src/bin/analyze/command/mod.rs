@@ -3,6 +3,7 @@
 mod ab;
 mod cell;
 mod compare;
+mod diff;
 mod doctor;
 mod dry_run;
 mod flamegraph;
@@ -44,6 +45,7 @@ pub(crate) fn execute(chosen: Chosen) -> anyhow::Result<ExitCode> {
         Chosen::Flamegraph(args) => flamegraph::flamegraph(&args),
         Chosen::Ab(args) => ab::ab(*args),
         Chosen::Compare(args) => compare::compare(&args),
+        Chosen::Diff(args) => diff::diff(&args),
         Chosen::Gate(args) => gate::gate(&args),
         Chosen::Plot(args) => plot::plot(&args.runs, &args.out, args.output.as_deref()),
         Chosen::Report(args) => report::report(&args),

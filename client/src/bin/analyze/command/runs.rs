@@ -36,7 +36,7 @@ fn order(framework: &str) -> usize {
 }
 
 /// The result files of a run, by name.
-fn files(run: &Path, root: &Path) -> anyhow::Result<Vec<PathBuf>> {
+pub(super) fn files(run: &Path, root: &Path) -> anyhow::Result<Vec<PathBuf>> {
     if run.is_file() {
         return Ok(vec![run.to_owned()]);
     }
