@@ -84,6 +84,23 @@ fn two_commands_are_measured_in_turn_and_judged() {
     assert_eq!((rounds(&dir, "t-base"), rounds(&dir, "t-head")), (4, 4));
 }
 
+#[test]
+fn a_server_against_itself_is_judged_again_and_again() {
+    let dir = TempDir::new().expect("a folder");
+    let ended = Command::new(env!("CARGO_BIN_EXE_analyze"))
+        .args(["aa", "--runs", "2"])
+        .args(LOAD)
+        .current_dir(&dir)
+        .env("NO_COLOR", "1")
+        .output()
+        .expect("the program runs");
+    let (out, said) = (text(&ended.stdout), text(&ended.stderr));
+    assert_eq!(ended.status.code(), Some(0), "{said}");
+    let judged = |figure: &str| line(&out, figure).split_whitespace().nth(1).map(str::to_owned);
+    assert_eq!((judged("B/op"), judged("allocs/op")), (Some("2".to_owned()), Some("2".to_owned())), "{out}");
+    assert_eq!(said.lines().filter(|line| line.starts_with("[2/2] head 128B-2 grpc round ")).count(), 4, "{said}");
+}
+
 /// A project whose program serves as echo-server does, by another.
 const PROGRAM: &str = r#"
 use std::{env, os::unix::process::CommandExt, process::Command};

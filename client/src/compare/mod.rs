@@ -4,9 +4,10 @@
 //! A verdict needs both: a two-sided [Mann–Whitney test](crate::stats::mann_whitney) with p below alpha, and an
 //! [interval](crate::stats::shift) of the difference that leaves out zero. Neither takes figures to be normal, or rounds to be many.
 //!
-//! What the statistics can't see: the rounds of one run share a server process, so what differs from start to start (addresses,
+//! What the statistics can't see: the rounds of one run share a server process, unless each started its own, so what differs from start to start (addresses,
 //! hash seeds, which CPU is slow today) is in no spread. Runs measured in turn (A B B A) say more than one after another.
 
+mod alarms;
 mod budget;
 mod gate;
 mod judge;
@@ -16,6 +17,7 @@ mod unlike;
 use serde::Serialize;
 
 pub use self::{
+    alarms::{Alarms, FalseAlarms},
     budget::{Bound, Budget, Cells, Limit, Tolerance},
     gate::{Check, Misfit, Outcome, Update, gate, updates},
     judge::{Change, Judgement, Side, Verdict},

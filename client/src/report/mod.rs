@@ -26,7 +26,7 @@ mod warnings;
 use std::path::Path;
 
 pub use self::{
-    compare::{benchstat, comparison, comparison_json, comparison_markdown},
+    compare::{benchstat, comparison, comparison_json, comparison_markdown, false_alarms, false_alarms_json},
     csv::csv,
     curve::curve,
     diff::{diff, diff_csv, diff_json, diff_markdown},

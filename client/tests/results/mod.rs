@@ -221,6 +221,7 @@ pub fn meta(framework: &str, rounds: u32) -> RunMeta {
             allocator_settings: Some("prof:true".to_owned()),
             crates: BTreeMap::from([("h2".to_owned(), "0.4.20".to_owned())]),
             server: ServerOrigin::Started,
+            server_restarted: false,
             server_address: Some("127.0.0.1:20000".to_owned()),
             server_cmdline: Some(vec!["analyze".to_owned(), "serve".to_owned(), framework.to_owned()]),
             round_duration_ms: Some(1_000),

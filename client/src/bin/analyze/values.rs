@@ -82,7 +82,7 @@ pub(crate) fn pid(text: &str) -> Result<u32, String> {
     count(1..=MAX_PID)(text)
 }
 
-fn whole(allowed: RangeInclusive<u64>) -> impl Fn(&str) -> Result<u64, String> {
+pub(crate) fn whole(allowed: RangeInclusive<u64>) -> impl Fn(&str) -> Result<u64, String> {
     move |text| {
         digits(text)
             .filter(|number| allowed.contains(number))

@@ -33,6 +33,9 @@ pub struct Environment {
     pub crates: BTreeMap<String, String>,
     /// Who started the server.
     pub server: ServerOrigin,
+    /// Whether the server was started anew for each round.
+    #[serde(default)]
+    pub server_restarted: bool,
     /// The server's address.
     pub server_address: Option<String>,
     /// The command line the server says it was started with.

@@ -1,11 +1,17 @@
 //! Two runs against each other: what changed, how sure that is, and a word for it.
 
+mod alarms;
 mod benchstat;
 mod markdown;
 mod table;
 
 pub(super) use self::markdown::blocks;
-pub use self::{benchstat::benchstat, markdown::comparison_markdown, table::comparison};
+pub use self::{
+    alarms::{false_alarms, false_alarms_json},
+    benchstat::benchstat,
+    markdown::comparison_markdown,
+    table::comparison,
+};
 use super::{columns::percent, facets};
 use crate::{
     compare::{Change, Comparison, Judgement, Metric, Pair, Verdict},
@@ -64,7 +70,11 @@ fn probability(p: f64) -> String {
 }
 
 fn name(judgement: &Judgement) -> &'static str {
-    Metric::by_key(judgement.metric).map_or(judgement.metric, |metric| metric.name)
+    metric_name(judgement.metric)
+}
+
+fn metric_name(key: &'static str) -> &'static str {
+    Metric::by_key(key).map_or(key, |metric| metric.name)
 }
 
 /// What the two sides are called: by their runs, by their frameworks within one run, or by their place.
@@ -122,9 +132,7 @@ fn footnotes(comparison: &Comparison<'_>) -> Vec<String> {
             "Sides: median of the rounds, ± half their range ÷ median. change: the median over all pairs of a round of one and a round \
              of the other (Hodges–Lehmann); at {confidence}%: where it lies. p: Mann–Whitney, two-sided."
         ),
-        "The rounds of a run share a server process and some minutes of the machine: what else differs from run to run is in no \
-         spread, and moves times more than counts."
-            .to_owned(),
+        shared(comparison).to_owned(),
     ];
     if judged > 0 {
         notes.push(format!(
@@ -134,6 +142,17 @@ fn footnotes(comparison: &Comparison<'_>) -> Vec<String> {
         ));
     }
     notes
+}
+
+/// What rounds have in common that runs don't.
+fn shared(comparison: &Comparison<'_>) -> &'static str {
+    let restarted = |result: &RunResult| result.environment.server_restarted;
+    if comparison.pairs.iter().all(|pair| restarted(pair.a) && restarted(pair.b)) {
+        "Each round has a server process of its own, so that what differs from start to start is in the spread."
+    } else {
+        "The rounds of a run share a server process and some minutes of the machine: what else differs from run to run is in no \
+         spread, and moves times more than counts. analyze ab measures both sides in turn."
+    }
 }
 
 /// What only one of the runs has, a line each.

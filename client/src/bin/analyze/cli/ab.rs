@@ -1,4 +1,4 @@
-//! Flags of `analyze ab`.
+//! Flags of `analyze ab` and `analyze aa`.
 
 use std::path::PathBuf;
 
@@ -36,6 +36,22 @@ pub(crate) struct AbArgs {
     /// Begin no turn after so long, once there are enough for a verdict
     #[arg(long, value_name = "TIME", default_value = "10m", allow_hyphen_values = true)]
     pub(crate) max_time: String,
+    /// The probability of a false alarm that each verdict accepts
+    #[arg(long, value_name = "P", default_value_t = ALPHA, value_parser = values::alpha)]
+    pub(crate) alpha: f64,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+/// Measure a server against itself, again and again, and say how often compare would be wrong
+///
+/// Each run measures the same server on both sides as ab does and judges every figure: whatever is better or worse then is
+/// a false alarm. Their share should be about --alpha, or less with few rounds.
+#[derive(Debug, Args)]
+pub(crate) struct AaArgs {
+    /// How often
+    #[arg(long, value_name = "N", default_value = "25", allow_hyphen_values = true)]
+    pub(crate) runs: String,
     /// The probability of a false alarm that each verdict accepts
     #[arg(long, value_name = "P", default_value_t = ALPHA, value_parser = values::alpha)]
     pub(crate) alpha: f64,

@@ -16,7 +16,7 @@ use echo_server::cli::Serve;
 use crate::values;
 
 pub(crate) use self::{
-    ab::AbArgs,
+    ab::{AaArgs, AbArgs},
     diff::{DiffArgs, DiffWidths},
     report::ReportArgs,
     run::{LoadArgs, MachineArgs, OutputArgs, RunArgs, SentArgs, ServerArgs},
@@ -32,6 +32,7 @@ pub(crate) enum Chosen {
     Top(TopArgs),
     Flamegraph(FlamegraphArgs),
     Ab(Box<AbArgs>),
+    Aa(Box<AaArgs>),
     Compare(CompareArgs),
     Diff(DiffArgs),
     Gate(GateArgs),
@@ -96,6 +97,7 @@ enum Command {
     /// Draw a profile as a flamegraph
     Flamegraph(FlamegraphArgs),
     Ab(Box<AbArgs>),
+    Aa(Box<AaArgs>),
     Compare(CompareArgs),
     Diff(DiffArgs),
     Gate(GateArgs),
@@ -255,6 +257,7 @@ pub(crate) fn parse() -> Result<Chosen, ExitCode> {
         Some(Command::Top(top)) => Chosen::Top(top),
         Some(Command::Flamegraph(flamegraph)) => Chosen::Flamegraph(flamegraph),
         Some(Command::Ab(ab)) => Chosen::Ab(ab),
+        Some(Command::Aa(aa)) => Chosen::Aa(aa),
         Some(Command::Compare(compare)) => Chosen::Compare(compare),
         Some(Command::Diff(diff)) => Chosen::Diff(diff),
         Some(Command::Gate(gate)) => Chosen::Gate(gate),

@@ -90,6 +90,7 @@ impl Cell {
     /// Starts or attaches to the server as [`prepare`](Self::prepare) does. Rounds that were measured before stay.
     pub(super) async fn start_server(&mut self, bench: Bench<'_>) {
         self.meta = meta(&self.subject, bench);
+        self.meta.environment.server_restarted = !self.samples.is_empty();
         let (target, failure) = match prepare(&self.subject, bench, &mut self.meta, &mut self.server).await {
             Ok(target) => (Some(target), None),
             Err(error) => (None, Some(crate::one_line(&error))),

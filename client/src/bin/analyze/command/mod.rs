@@ -1,5 +1,6 @@
 //! The commands, one a file. Each returns its exit code; an error is printed by `main`.
 
+mod aa;
 mod ab;
 mod cell;
 mod compare;
@@ -44,6 +45,7 @@ pub(crate) fn execute(chosen: Chosen) -> anyhow::Result<ExitCode> {
         Chosen::Top(args) => top::top(&args),
         Chosen::Flamegraph(args) => flamegraph::flamegraph(&args),
         Chosen::Ab(args) => ab::ab(*args),
+        Chosen::Aa(args) => aa::aa(&args),
         Chosen::Compare(args) => compare::compare(&args),
         Chosen::Diff(args) => diff::diff(&args),
         Chosen::Gate(args) => gate::gate(&args),

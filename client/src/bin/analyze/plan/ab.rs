@@ -9,7 +9,7 @@ use analyze::store::Label;
 
 use super::{Origin, Plan, Program, UsageError, cases::read};
 use crate::{
-    cli::{AbArgs, RunArgs},
+    cli::{AaArgs, AbArgs, OutputArgs, RunArgs},
     values,
 };
 
@@ -35,6 +35,8 @@ pub(crate) struct Side {
 /// Where a side's servers come from.
 #[derive(Debug)]
 pub(crate) enum Source {
+    /// They are this very program.
+    This,
     /// They are built.
     Revision(Revision),
     /// The plan's programs are commands.
@@ -69,6 +71,22 @@ impl Trial {
     }
 }
 
+impl Trial {
+    /// The same servers on both sides, without profiles.
+    pub(crate) fn against_itself(args: &AaArgs, allowed: &[u32]) -> Result<Self, UsageError> {
+        let side = |name| {
+            let output = OutputArgs { no_profiles: true, ..labelled(&args.run, name)? };
+            let plan = plan(RunArgs { output, ..args.run.clone() }, allowed, false)?;
+            if let Some(subject) = plan.subjects().find(|subject| !subject.is_ours()) {
+                let problem = "must be left out: each turn starts the server anew";
+                return Err(UsageError(format!("--addr {}=…: {problem}", subject.framework)));
+            }
+            Ok(Side { name, source: Source::This, plan })
+        };
+        Ok(Self { base: side("base")?, head: side("head")?, max_time: Duration::MAX, alpha: args.alpha })
+    }
+}
+
 impl Side {
     /// Lets a build serve everything.
     pub(crate) fn serve_with(&mut self, program: &Path) {
@@ -79,12 +97,12 @@ impl Side {
 }
 
 /// The sides' results lie side by side: `before-base`, `before-head`.
-fn labelled(run: &RunArgs, name: &str) -> Result<crate::cli::OutputArgs, UsageError> {
+fn labelled(run: &RunArgs, name: &str) -> Result<OutputArgs, UsageError> {
     let label = match &run.output.label {
         Some(label) => read("--label", label, str::parse::<Label>)?,
         None => Label::from_time(jiff::Timestamp::now()),
     };
-    Ok(crate::cli::OutputArgs { label: Some(format!("{label}-{name}")), ..run.output.clone() })
+    Ok(OutputArgs { label: Some(format!("{label}-{name}")), ..run.output.clone() })
 }
 
 fn side(
@@ -92,15 +110,10 @@ fn side(
     revision: Option<&str>,
     command: Option<&str>,
     args: &AbArgs,
-    mut run: RunArgs,
+    run: RunArgs,
     allowed: &[u32],
 ) -> Result<Side, UsageError> {
-    // The bare echo is the same on both sides.
-    run.servers.no_roofline = true;
-    let mut plan = Plan::of_flags(run, allowed, command.is_some())?;
-    if plan.groups.iter().any(|group| group.subjects.is_empty()) {
-        return Err(UsageError("--framework: must name a server".to_owned()));
-    }
+    let mut plan = plan(run, allowed, command.is_some())?;
     let source = match (revision, command) {
         (Some(revision), _) => {
             if let Some(subject) = plan.subjects().find(|subject| !subject.is_ours()) {
@@ -122,6 +135,12 @@ fn side(
         (None, None) => return Err(UsageError(format!("--{name} REV or --{name}-cmd CMD: one of them is needed"))),
     };
     Ok(Side { name, source, plan })
+}
+
+/// The bare echo is the same on both sides, and left out.
+fn plan(mut run: RunArgs, allowed: &[u32], starts: bool) -> Result<Plan, UsageError> {
+    run.servers.no_roofline = true;
+    Plan::of_flags(run, allowed, starts)
 }
 
 /// Lets a command serve what is at `--addr`.

@@ -154,7 +154,7 @@ fn sleep(sent: &SentArgs, load: &LoadArgs) -> Result<Duration, UsageError> {
 }
 
 /// A flag's value.
-pub(super) fn read<T, E: Display>(
+pub(crate) fn read<T, E: Display>(
     flag: &str,
     text: &str,
     parse: impl FnOnce(&str) -> Result<T, E>,

@@ -32,6 +32,7 @@ use debug_pprof::Options;
 
 pub(crate) use self::{
     ab::{Revision, Source, Trial},
+    cases::read,
     cpus::Placement,
     names::Names,
     record::PlanRecord,

@@ -53,7 +53,7 @@ pub(crate) fn ab(args: AbArgs) -> anyhow::Result<ExitCode> {
         let stop = stop_on_signal().context("listening for signals")?;
         let plans = [&trial.base.plan, &trial.head.plan];
         let benches = [0, 1].map(|side| Bench { plan: plans[side], store: &stores[side], stop: &stop });
-        let outcome = measure(&trial, benches, &mut measured).await;
+        let outcome = measure(&trial, benches, "", &mut measured).await;
         let interrupted = *stop.borrow();
         outcome.map(|()| match (interrupted, measured.failed) {
             (true, _) => ExitCode::from(INTERRUPTED),
@@ -67,15 +67,21 @@ pub(crate) fn ab(args: AbArgs) -> anyhow::Result<ExitCode> {
 
 /// What there is of both sides.
 #[derive(Default)]
-struct Measured {
-    base: Vec<RunResult>,
-    head: Vec<RunResult>,
-    failed: bool,
+pub(super) struct Measured {
+    pub(super) base: Vec<RunResult>,
+    pub(super) head: Vec<RunResult>,
+    pub(super) failed: bool,
 }
 
-async fn measure(trial: &Trial, benches: [Bench<'_>; 2], measured: &mut Measured) -> anyhow::Result<()> {
+/// Measures both sides in turn and saves them; `at` stands before their names.
+pub(super) async fn measure(
+    trial: &Trial,
+    benches: [Bench<'_>; 2],
+    at: &str,
+    measured: &mut Measured,
+) -> anyhow::Result<()> {
     let subjects = trial.base.plan.subjects().zip(trial.head.plan.subjects());
-    let name = |side: &str| format!("{side} ");
+    let name = |side: &str| format!("{at}{side} ");
     let mut pairs: Vec<[Cell; 2]> = subjects
         .map(|(base, head)| [Cell::of(base, name("base"), benches[0]), Cell::of(head, name("head"), benches[1])])
         .collect();
