@@ -224,6 +224,17 @@ fn names_cannot_break_the_folded_format() {
 }
 
 #[test]
+fn a_function_is_one_frame_whatever_stands_beside_it() {
+    let mut builder = Builder::new(ALLOC_TYPES);
+    let [poll, poll2, read]: [&[(&str, &str, i64)]; 3] = [&[("poll", "", 0)], &[("poll2", "", 0)], &[("read", "", 0)]];
+    // As text, the second comes between the first and the third.
+    builder.sample(&[poll], &[1, 5]).sample(&[read, poll2], &[1, 1]).sample(&[read, poll], &[1, 2]);
+    let flame = Flame { title: "t", kind: Some("alloc_space"), ops: None };
+    let svg = flamegraph(&builder.decoded().unwrap(), &flame).unwrap();
+    assert!(svg.contains("<title>poll (7 B, 87.50%)</title>"), "{svg}");
+}
+
+#[test]
 fn a_flamegraphs_whole_is_the_tables_figure_per_op() {
     let profile = server_profile().decoded().unwrap();
     let draw =

@@ -42,15 +42,28 @@ pub fn flamegraph(profile: &Profile, flame: &Flame<'_>) -> Result<String, Profil
     options.subtitle = Some(format!("{kind}, {}; whole = {}", quantity.long, quantity.format(whole as f64)));
     options.count_name = MARK.to_string();
     options.colors = Palette::Basic(if quantity.is_memory { BasicPalette::Mem } else { BasicPalette::Hot });
-    options.deterministic = true;
 
     // A process's own stack count is a whole number already, so inferno draws the profile's values as they are.
-    let lines: Vec<String> =
-        stacks.iter().map(|(stack, value)| format!("{} {value}", stack.replace(MARK, "?"))).collect();
+    let stacks = stacks.iter().map(|(stack, value)| (stack.replace(MARK, "?"), value));
+    let mut stacks: Vec<(String, &i64)> = stacks.collect();
+    stacks.sort_by(|(a, _), (b, _)| a.split(';').cmp(b.split(';')));
+    let lines: Vec<String> = stacks.into_iter().map(|(stack, value)| format!("{stack} {value}")).collect();
+    Ok(with_quantities(&draw(options, &lines)?, |count| quantity.format(count)))
+}
+
+/// What makes inferno's search button all but invisible until the mouse is over it.
+const FAINT_SEARCH: &str = " opacity:0.1;";
+
+/// Draws stacks in the order of their lines, in which those that share frames must follow each other.
+pub(super) fn draw(mut options: Options<'_>, lines: &[String]) -> Result<String, ProfileError> {
+    options.deterministic = true;
+    // inferno would sort the lines as text, and draw a function whose callees another's name comes between as two: `a`, `a1;c`, `a;c`.
+    // It leaves alone a flame chart only, which it reads from its end.
+    options.flame_chart = true;
     let mut svg = Vec::new();
-    flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), &mut svg)
+    flamegraph::from_lines(&mut options, lines.iter().rev().map(String::as_str), &mut svg)
         .map_err(ProfileError::Flamegraph)?;
-    Ok(with_quantities(&String::from_utf8_lossy(&svg), |count| quantity.format(count)))
+    Ok(String::from_utf8_lossy(&svg).replacen(FAINT_SEARCH, "", 1))
 }
 
 /// Puts a text in the place of every `<count> MARK` in inferno's SVG. It rounds counts to whole numbers before it writes them, so

@@ -6,12 +6,12 @@
 use std::collections::HashMap;
 
 use inferno::flamegraph::{
-    self, Options,
+    Options,
     color::{BackgroundColor, Color, StrokeColor},
 };
 
 use super::{Both, Diff, tree::Node};
-use crate::profile::ProfileError;
+use crate::profile::{ProfileError, flame};
 
 /// Whose values the frames' widths are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,9 +28,6 @@ pub enum Widths {
 /// Unicode's private use area; taken out of names.
 const SEMICOLON: char = '\u{e000}';
 const SPACE: char = '\u{e001}';
-
-/// What makes inferno's search button all but invisible until the mouse is over it.
-const FAINT_SEARCH: &str = " opacity:0.1;";
 
 /// The width of a picture as inferno counts it: fine enough for every frame that is drawn.
 const WIDTH: f64 = 1e9;
@@ -62,21 +59,14 @@ impl Diff {
         options.subtitle = Some(self.subtitle(widths));
         options.bgcolors = Some(BackgroundColor::Flat(Color { r: 238, g: 238, b: 238 }));
         options.stroke_color = StrokeColor::Color(Color { r: 190, g: 190, b: 190 });
-        options.deterministic = true;
-        // The only order that inferno leaves as it is, and that only from the end: sorted as text, a function's callees could stand
-        // apart and be drawn as two.
-        options.flame_chart = true;
         let frame_height = options.frame_height;
-        let mut svg = Vec::new();
-        flamegraph::from_lines(&mut options, layout.lines.iter().rev().map(String::as_str), &mut svg)
-            .map_err(ProfileError::Flamegraph)?;
+        let svg = flame::draw(options, &layout.lines)?;
         let larger = total.a.max(total.b);
-        let svg = repaint(&String::from_utf8_lossy(&svg), frame_height, |start, depth| {
+        let svg = repaint(&svg, frame_height, |start, depth| {
             let node = layout.frames.get(&(start, depth))?;
             let name = if depth == 0 { "all" } else { &clean(&node.name) };
             Some((format!("{name} ({})", self.change(node.whole)), shade(node.whole.difference() / larger)))
         });
-        let svg = svg.replace(FAINT_SEARCH, "");
         Ok(svg.replace(SEMICOLON, ";").replace(SPACE, " "))
     }
 
