@@ -63,7 +63,7 @@ fn go(name: &str) -> String {
     while let Some(at) = rest.find('[') {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
-        match closing(rest).filter(|close| rest[..*close].contains("go.shape.")) {
+        match closing_square(rest).filter(|close| rest[..*close].contains("go.shape.")) {
             Some(close) => {
                 out.push_str("[...]");
                 rest = &rest[close + 1..];
@@ -76,6 +76,19 @@ fn go(name: &str) -> String {
     }
     out.push_str(rest);
     without_numbers(&out)
+}
+
+/// Where the `[` that `text` starts with is closed. Angle brackets are arrows here: `[go.shape.<-chan int]`.
+fn closing_square(text: &str) -> Option<usize> {
+    let mut depth = 0usize;
+    text.char_indices().find_map(|(at, c)| {
+        match c {
+            '[' => depth += 1,
+            ']' => depth = depth.saturating_sub(1),
+            _ => return None,
+        }
+        (depth == 0).then_some(at)
+    })
 }
 
 /// `net/http.(*Server).Serve.func2.1` is `net/http.(*Server).Serve.func`; `main.func1` is a function of that name.
@@ -124,6 +137,8 @@ mod tests {
             ("slices.SortFunc[go.shape.[]uint8,go.shape.uint8]", "slices.SortFunc[...]"),
             ("sync/atomic.(*Pointer[go.shape.struct { a int }]).Load", "sync/atomic.(*Pointer[...]).Load"),
             ("slices.SortFunc[go.shape.int].func1", "slices.SortFunc[...].func"),
+            ("m.F[go.shape.<-chan int]", "m.F[...]"),
+            ("m.(*T[go.shape.map[string]go.shape.[]int]).Get", "m.(*T[...]).Get"),
             ("net/http.(*Server).Serve.func2.1.3", "net/http.(*Server).Serve.func"),
             ("main.run.func1.gowrap2", "main.run.func.gowrap"),
             ("java.util.HashMap.put_[j]", "java.util.HashMap.put"),
