@@ -53,6 +53,26 @@ pub(crate) struct DiffArgs {
     pub(crate) out: PathBuf,
 }
 
+impl DiffArgs {
+    /// The defaults for two results' files.
+    pub(crate) fn between(a: PathBuf, b: PathBuf, out: PathBuf) -> Self {
+        Self {
+            a,
+            b,
+            kind: None,
+            ops_a: None,
+            ops_b: None,
+            widths: DiffWidths::Both,
+            cum: false,
+            number: 0,
+            title: None,
+            output: None,
+            format: Format::Table,
+            out,
+        }
+    }
+}
+
 /// Whose values are the widths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DiffWidths {

@@ -18,11 +18,12 @@ use anyhow::Context;
 
 use super::{
     cell::Cell,
+    diff,
     run::{Bench, open, runtime, unless_stopped},
     signals::{INTERRUPTED, stop_on_signal},
 };
 use crate::{
-    cli::{AbArgs, Format},
+    cli::{AbArgs, DiffArgs, Format},
     plan::{Source, Trial, UsageError},
     progress::Progress,
     terminal,
@@ -168,8 +169,21 @@ fn print(measured: &Measured, trial: &Trial, stores: &[Store; 2], format: Format
         }
     };
     terminal::print(&text).context("writing to stdout")?;
+    draw(measured, trial, stores);
     stores[1].link_latest().unwrap_or_else(|error| {
         terminal::say(&format!("warning: latest still leads to an earlier run: {error}"));
     });
     Ok(())
+}
+
+/// Draws what each load allocates otherwise, where both sides have a profile of it.
+fn draw(measured: &Measured, trial: &Trial, stores: &[Store; 2]) {
+    let pairs = measured.base.iter().zip(&measured.head);
+    let profiled = pairs.filter(|(base, head)| [base, head].iter().all(|side| side.files.allocs_profile.is_some()));
+    for (base, head) in profiled {
+        let file = |store: &Store, result: &RunResult| store.data_dir().join(result.file_name());
+        let (base, head) = (file(&stores[0], base), file(&stores[1], head));
+        let drawn = diff::picture(&DiffArgs::between(base, head, trial.head.plan.out.clone()));
+        terminal::say(&drawn.unwrap_or_else(|error| format!("warning: no flamegraph of the difference: {error:#}")));
+    }
 }

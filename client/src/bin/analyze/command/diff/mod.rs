@@ -9,7 +9,7 @@ use std::{
 };
 
 use analyze::{
-    profile::{self, Diff, DiffError, ProfileError, Values, Widths},
+    profile::{self, Diff, DiffError, ProfileError, Side, Values, Widths},
     report,
 };
 use anyhow::Context;
@@ -25,11 +25,7 @@ const LONGEST_NAME: usize = 150;
 
 pub(super) fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
     let given = given::sides(args)?;
-    let [a, b] = &given.sides;
-    let diff = profile::diff(a, b, args.kind.as_deref()).map_err(|error| match error {
-        DiffError::Unsound(error) => anyhow::Error::from(error),
-        unlike => UsageError(unlike.to_string()).into(),
-    })?;
+    let diff = together(&given.sides, args)?;
     let drawn = draw(&diff, args)?;
     let limit = (args.number > 0).then_some(args.number);
     let values = if args.cum { Values::WithCallees } else { Values::Own };
@@ -42,6 +38,18 @@ pub(super) fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
     given.unlike.iter().for_each(|difference| terminal::say(&format!("warning: measured otherwise: {difference}")));
     terminal::say(&drawn);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Draws the difference without a table, and says where the picture is.
+pub(super) fn picture(args: &DiffArgs) -> anyhow::Result<String> {
+    draw(&together(&given::sides(args)?.sides, args)?, args)
+}
+
+fn together([a, b]: &[Side; 2], args: &DiffArgs) -> anyhow::Result<Diff> {
+    profile::diff(a, b, args.kind.as_deref()).map_err(|error| match error {
+        DiffError::Unsound(error) => error.into(),
+        unlike => UsageError(unlike.to_string()).into(),
+    })
 }
 
 /// Writes the picture, and says where it is or why there is none.
