@@ -5,7 +5,7 @@
 //! - [`top`]: functions by their own and their callees' share, the numbers of `go tool pprof -top`;
 //! - [`sites`]: the lines that asked for memory, per op;
 //! - [`collapsed`]: stacks with their values, one a line;
-//! - [`flamegraph`]: the same as a picture;
+//! - [`flamegraph`]: the same as a picture, which [`drawn`] reads back;
 //! - [`diff`]: what changed from one profile to another, as a table and as a picture. Takes other tools' folded stacks too.
 //!
 //! Not applied: a profile's `drop_frames` and `keep_frames`. Nothing is symbolized: frames without a function show their mapping.
@@ -13,6 +13,7 @@
 mod builds;
 mod collapse;
 mod diff;
+mod drawn;
 mod error;
 mod flame;
 mod folded;
@@ -28,6 +29,7 @@ use std::path::Path;
 pub use self::{
     collapse::collapsed,
     diff::{Both, Change, Diff, DiffError, DiffRow, DiffTable, Side, Stacks, Values, Widths, diff},
+    drawn::{Drawn, DrawnFrame, drawn},
     error::{FileError, ProfileError},
     flame::{Flame, flamegraph},
     folded::Folded,

@@ -38,10 +38,11 @@ pub struct Against<'a> {
 
 /// The report as GitHub's Markdown, for a pull request.
 pub fn pull_request(document: &Document<'_>) -> String {
-    markdown::blocks(&blocks(document))
+    markdown::blocks(&[found(document), circumstances(document)].concat())
 }
 
-fn blocks(document: &Document<'_>) -> Vec<Block> {
+/// Verdicts and figures.
+pub(super) fn found(document: &Document<'_>) -> Vec<Block> {
     let names = document.names();
     let runs = document.runs(&names);
     let mut blocks = Vec::new();
@@ -62,13 +63,21 @@ fn blocks(document: &Document<'_>) -> Vec<Block> {
             blocks.push(Block::Folded(name, figures));
         }
     }
-    blocks.push(Block::Title("Environment".to_owned()));
-    blocks.push(Block::Table(facts::environment(&runs)));
-    blocks.push(Block::Title("How it was measured".to_owned()));
-    blocks.push(facts::method(&runs));
-    blocks.push(Block::Title("To measure it again".to_owned()));
-    blocks.push(Block::Commands(commands(&runs)));
     blocks
+}
+
+/// Where and how the figures came about.
+pub(super) fn circumstances(document: &Document<'_>) -> Vec<Block> {
+    let names = document.names();
+    let runs = document.runs(&names);
+    vec![
+        Block::Title("Environment".to_owned()),
+        Block::Table(facts::environment(&runs)),
+        Block::Title("How it was measured".to_owned()),
+        facts::method(&runs),
+        Block::Title("To measure it again".to_owned()),
+        Block::Commands(commands(&runs)),
+    ]
 }
 
 impl<'a> Document<'a> {

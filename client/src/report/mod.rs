@@ -12,6 +12,7 @@ pub(crate) mod facets;
 mod facts;
 mod files;
 mod gate;
+mod html;
 mod json;
 mod markdown;
 mod matrix;
@@ -33,6 +34,7 @@ pub use self::{
     document::{Against, Document, pull_request},
     files::{files, folders},
     gate::{gate, gate_json, gate_markdown, gate_summary},
+    html::{Flamegraph, page},
     json::json,
     markdown::markdown,
     matrix::{Refused, matrix, matrix_markdown},

@@ -79,7 +79,7 @@ Examples:
   analyze diff before after     which functions made it so? with a flamegraph: red grew, blue shrank
   analyze gate after            does it stay within budgets.toml?
   analyze plot before after     both runs in each picture, below plots/
-  analyze report after --against before -o report.md";
+  analyze report after --against before --html -o report.html";
 
 #[derive(Debug, Subcommand)]
 enum Command {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// Say what a run found, for a pull request: tables, verdicts, environment, and how to measure it again
+/// Say what a run found, for a pull request or a browser: tables, verdicts, environment, and how to measure it again
 ///
 /// With --against first whether the run is better than another, worse, or within noise, by the rules of analyze compare.
 #[derive(Debug, Args)]
@@ -20,6 +20,9 @@ pub(crate) struct ReportArgs {
     /// As GitHub's Markdown, as without the flag
     #[arg(long)]
     pub(crate) markdown: bool,
+    /// As one page for a browser, with the curves and every flamegraph
+    #[arg(long, conflicts_with = "markdown")]
+    pub(crate) html: bool,
     /// Where data/ is
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) out: PathBuf,

@@ -35,19 +35,27 @@ fn order(framework: &str) -> usize {
     Framework::ALL.iter().position(|known| known.name() == framework).unwrap_or(Framework::ALL.len())
 }
 
-/// The result files of a run, by name.
-pub(super) fn files(run: &Path, root: &Path) -> anyhow::Result<Vec<PathBuf>> {
+/// The folder of a run's result files, which the paths within them are relative to.
+pub(super) fn folder(run: &Path, root: &Path) -> Result<PathBuf, UsageError> {
     if run.is_file() {
-        return Ok(vec![run.to_owned()]);
+        return Ok(run.parent().unwrap_or(Path::new("")).to_owned());
     }
-    let labelled = root.join("data").join(run);
-    let folder = [labelled.as_path(), run].into_iter().find(|folder| folder.is_dir()).ok_or_else(|| {
+    let folders = [root.join("data").join(run), run.to_owned()];
+    folders.into_iter().find(|folder| folder.is_dir()).ok_or_else(|| {
         UsageError(format!(
             "run {}: must be a result's file, a folder of them, or a label that is a folder in {}",
             run.display(),
             root.join("data").display()
         ))
-    })?;
+    })
+}
+
+/// The result files of a run, by name.
+pub(super) fn files(run: &Path, root: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    if run.is_file() {
+        return Ok(vec![run.to_owned()]);
+    }
+    let folder = &folder(run, root)?;
     let entries = fs::read_dir(folder).with_context(|| format!("can't read {}", folder.display()))?;
     let paths = entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>();
     let paths = paths.with_context(|| format!("can't read {}", folder.display()))?;
