@@ -9,11 +9,12 @@ use analyze::{
 };
 use results::{assert_golden, full, ramp};
 
-/// The same figures, measured at another commit.
+/// The same figures, measured an hour before, at another commit.
 fn base() -> Vec<RunResult> {
     let mut results = full();
     for result in &mut results {
         result.label = "base".to_owned();
+        result.timestamp = "2026-01-31T16:05:09.5Z".to_owned();
         result.environment.commit = Some("fedcba9876543210".to_owned());
         result.environment.dirty = Some(true);
     }
@@ -46,6 +47,16 @@ fn results_of_one_run_are_called_by_their_frameworks() {
     assert!(text.contains("|  | grpc | triple |"), "{text}");
     assert!(text.contains("were measured in turn") && !text.contains("began at"), "{text}");
     assert!(!text.contains("analyze compare"), "{text}");
+}
+
+#[test]
+fn runs_over_the_same_time_were_measured_by_ab() {
+    let mut base = base();
+    base.iter_mut().for_each(|result| result.timestamp = "2026-01-31T17:05:08.9Z".to_owned());
+    let text = report(Some(&base), &full());
+    assert!(text.contains("- base and t were measured over the same time.\n") && !text.contains("began at"), "{text}");
+    let again = "analyze ab --base BASE --head HEAD --scenario 128B-50 --rounds 3 --duration 1s --warmup 200ms\n";
+    assert!(text.contains(again) && !text.contains("--label"), "{text}");
 }
 
 #[test]

@@ -131,6 +131,15 @@ fn commands(runs: &[Run<'_>]) -> Vec<String> {
     let labels: Vec<String> = runs.iter().map(|run| facts::label(run.results)).collect();
     let compared = labels.len() == 2 && labels[0] != labels[1];
     let mut lines: Vec<String> = Vec::new();
+    if let [_, head] = runs
+        && compared
+        && facts::at_once(runs)
+    {
+        lines.push("# BASE and HEAD are the revisions; results don't record them".to_owned());
+        let sides = "analyze ab --base BASE --head HEAD";
+        lines.extend(repeat(head.results, None).iter().map(|line| line.replacen("analyze", sides, 1)));
+        return lines;
+    }
     for (run, label) in runs.iter().zip(&labels) {
         if let Some(commit) = run.results.first().and_then(|result| facts::commit(&result.environment)) {
             lines.push(format!("# at {commit}"));

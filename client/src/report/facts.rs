@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use super::{
     blocks::{Block, Cell, Column, Table, notes, texts},
     by_scenario,
@@ -139,14 +141,29 @@ fn timing(run: &Run<'_>, named: bool) -> String {
     }) + "."
 }
 
+/// Whether two runs were measured over the same time, as `analyze ab` does, or one after the other.
+pub(super) fn at_once(runs: &[Run<'_>]) -> bool {
+    let spans: Vec<(Timestamp, Timestamp)> = runs.iter().filter_map(span).collect();
+    matches!(spans.as_slice(), [a, b] if a.0 < b.1 && b.0 < a.1)
+}
+
+/// From its start for as long as its rounds took, if no longer.
+fn span(run: &Run<'_>) -> Option<(Timestamp, Timestamp)> {
+    let start: Timestamp = began(run).parse().ok()?;
+    let rounds: u64 = run.results.iter().flat_map(|result| &result.rounds).map(|round| round.elapsed_ns).sum();
+    Some((start, start.checked_add(Duration::from_nanos(rounds)).ok()?))
+}
+
+/// When two runs were measured.
 fn apart(first: &Run<'_>, second: &Run<'_>) -> String {
+    let (a, b) = (first.name, second.name);
+    if at_once(&[*first, *second]) {
+        return format!("{a} and {b} were measured over the same time.");
+    }
     let seconds = |time: String| time.split_once('.').map(|(whole, _)| format!("{whole}Z")).unwrap_or(time);
+    let (began_a, began_b) = (seconds(began(first)), seconds(began(second)));
     format!(
-        "{} began at {}, {} at {}: what the machine did meanwhile is in the difference between them.",
-        first.name,
-        seconds(began(first)),
-        second.name,
-        seconds(began(second))
+        "{a} began at {began_a}, {b} at {began_b}: what the machine did meanwhile is in the difference between them."
     )
 }
 
