@@ -58,8 +58,9 @@ impl Trial {
     /// Of the flags; `allowed` are the CPUs that may be used.
     pub(crate) fn of(args: AbArgs, allowed: &[u32]) -> Result<Self, UsageError> {
         let max_time = read("--max-time", &args.max_time, values::timeout)?;
+        let label = label(&args.run)?;
         let side = |name, revision: &Option<String>, command: &Option<String>| {
-            let run = RunArgs { output: labelled(&args.run, name)?, ..args.run.clone() };
+            let run = labelled(&args.run, &label, name);
             side(name, revision.as_deref(), command.as_deref(), &args, run, allowed)
         };
         Ok(Self {
@@ -69,14 +70,14 @@ impl Trial {
             alpha: args.alpha,
         })
     }
-}
 
-impl Trial {
     /// The same servers on both sides, without profiles.
     pub(crate) fn against_itself(args: &AaArgs, allowed: &[u32]) -> Result<Self, UsageError> {
+        let label = label(&args.run)?;
         let side = |name| {
-            let output = OutputArgs { no_profiles: true, ..labelled(&args.run, name)? };
-            let plan = plan(RunArgs { output, ..args.run.clone() }, allowed, false)?;
+            let mut run = labelled(&args.run, &label, name);
+            run.output.no_profiles = true;
+            let plan = plan(run, allowed, false)?;
             if let Some(subject) = plan.subjects().find(|subject| !subject.is_ours()) {
                 let problem = "must be left out: each turn starts the server anew";
                 return Err(UsageError(format!("--addr {}=…: {problem}", subject.framework)));
@@ -96,13 +97,17 @@ impl Side {
     }
 }
 
+fn label(run: &RunArgs) -> Result<Label, UsageError> {
+    match &run.output.label {
+        Some(label) => read("--label", label, str::parse),
+        None => Ok(Label::from_time(jiff::Timestamp::now())),
+    }
+}
+
 /// The sides' results lie side by side: `before-base`, `before-head`.
-fn labelled(run: &RunArgs, name: &str) -> Result<OutputArgs, UsageError> {
-    let label = match &run.output.label {
-        Some(label) => read("--label", label, str::parse::<Label>)?,
-        None => Label::from_time(jiff::Timestamp::now()),
-    };
-    Ok(OutputArgs { label: Some(format!("{label}-{name}")), ..run.output.clone() })
+fn labelled(run: &RunArgs, label: &Label, name: &str) -> RunArgs {
+    let output = OutputArgs { label: Some(format!("{label}-{name}")), ..run.output.clone() };
+    RunArgs { output, ..run.clone() }
 }
 
 fn side(
