@@ -50,13 +50,19 @@ fn results_of_one_run_are_called_by_their_frameworks() {
 }
 
 #[test]
-fn runs_over_the_same_time_were_measured_by_ab() {
-    let mut base = base();
+fn runs_of_ab_are_measured_again_by_it() {
+    let (mut base, mut head) = (base()[..2].to_vec(), full()[..2].to_vec());
     base.iter_mut().for_each(|result| result.timestamp = "2026-01-31T17:05:08.9Z".to_owned());
-    let text = report(Some(&base), &full());
+    for result in base.iter_mut().chain(&mut head) {
+        result.environment.server_restarted = true;
+        result.roofline_ratio = None;
+    }
+    let text = report(Some(&base), &head);
     assert!(text.contains("- base and t were measured over the same time.\n") && !text.contains("began at"), "{text}");
+    assert!(text.contains("| server | started anew for each round | the same |\n"), "{text}");
     let again = "analyze ab --base BASE --head HEAD --scenario 128B-50 --rounds 3 --duration 1s --warmup 200ms\n";
     assert!(text.contains(again) && !text.contains("--label"), "{text}");
+    assert!(report(None, &head).contains(again));
 }
 
 #[test]

@@ -131,11 +131,12 @@ fn commands(runs: &[Run<'_>]) -> Vec<String> {
     let labels: Vec<String> = runs.iter().map(|run| facts::label(run.results)).collect();
     let compared = labels.len() == 2 && labels[0] != labels[1];
     let mut lines: Vec<String> = Vec::new();
-    if let [_, head] = runs
-        && compared
-        && facts::at_once(runs)
-    {
-        lines.push("# BASE and HEAD are the revisions; results don't record them".to_owned());
+    // Only there each round has a server of its own.
+    if let Some(head) = runs.last().filter(|run| run.results.iter().any(|result| result.environment.server_restarted)) {
+        lines.push(
+            "# BASE and HEAD are revisions, or with --base-cmd and --head-cmd commands; results don't record them"
+                .to_owned(),
+        );
         let sides = "analyze ab --base BASE --head HEAD";
         lines.extend(repeat(head.results, None).iter().map(|line| line.replacen("analyze", sides, 1)));
         return lines;

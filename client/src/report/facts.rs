@@ -142,7 +142,7 @@ fn timing(run: &Run<'_>, named: bool) -> String {
 }
 
 /// Whether two runs were measured over the same time, as `analyze ab` does, or one after the other.
-pub(super) fn at_once(runs: &[Run<'_>]) -> bool {
+fn at_once(runs: &[Run<'_>]) -> bool {
     let spans: Vec<(Timestamp, Timestamp)> = runs.iter().filter_map(span).collect();
     matches!(spans.as_slice(), [a, b] if a.0 < b.1 && b.0 < a.1)
 }
@@ -224,6 +224,7 @@ fn cpu(environment: &Environment) -> Option<String> {
 
 fn origin(environment: &Environment) -> String {
     match (environment.server, &environment.server_address) {
+        (ServerOrigin::Started, _) if environment.server_restarted => "started anew for each round".to_owned(),
         (ServerOrigin::Started, _) => "started for the run".to_owned(),
         (ServerOrigin::Attached, Some(address)) => format!("ran already at {address}"),
         (ServerOrigin::Attached, None) => "ran already".to_owned(),

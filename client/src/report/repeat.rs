@@ -171,7 +171,9 @@ fn flags(result: &RunResult, run: &[RunResult]) -> Vec<String> {
     }
     let beside = |other: &RunResult| is_raw(other) && other.scenario == result.scenario && has_roofline(other);
     let bare = result.roofline_ratio.is_some() || run.iter().any(beside);
-    if !is_raw(result) && is_started(result) && has_roofline(result) && !bare {
+    // Servers that are started anew for each round never have one beside them.
+    let wanted = !environment.server_restarted && has_roofline(result);
+    if !is_raw(result) && is_started(result) && wanted && !bare {
         flags.push("--no-roofline".to_owned());
     }
     flags
