@@ -1,24 +1,23 @@
 //! Profiles of other programs, and of none: numbers against `go tool pprof`, and files made to break a reader.
 
+mod profiles;
 mod results;
 
-use std::{io::Write, num::NonZeroU64, path::PathBuf, process::Command};
+use std::{io::Write, num::NonZeroU64};
 
 use analyze::{
-    profile::{self, Flame, Profile, ProfileError, collapsed, flamegraph, sites, top},
+    profile::{self, Filter, Flame, Profile, ProfileError, collapsed, flamegraph, sites, top},
     report,
 };
 use echo_proto::profile as proto;
 use flate2::{Compression, write::GzEncoder};
+use profiles::{Builder, go_top, golden_profile};
 use prost::Message;
 use results::assert_golden;
 
 const ONE: NonZeroU64 = NonZeroU64::MIN;
+const ALL: Filter = Filter { focus: None, ignore: None };
 const HUNDRED: NonZeroU64 = NonZeroU64::new(100).unwrap();
-
-fn golden_profile(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/profiles").join(name)
-}
 
 #[test]
 fn top_is_that_of_go_tool_pprof() {
@@ -32,35 +31,21 @@ fn top_is_that_of_go_tool_pprof() {
         let path = golden_profile(&format!("{file}.pb.gz"));
         let golden = golden_profile(&format!("{file}.{kind}.top.txt"));
         if std::env::var_os("UPDATE_GOLDEN").is_some() {
-            std::fs::write(&golden, go_top(&path, kind)).unwrap();
+            std::fs::write(&golden, go_top(&path, kind, &[])).unwrap();
         }
         let profile = profile::load(&path).unwrap();
-        let table = top(&profile, profile.type_index(Some(kind)).unwrap(), None);
+        let table = top(&profile, &ALL, profile.type_index(Some(kind)).unwrap(), None);
         let (ours, pprofs) = (report::top(&table), std::fs::read_to_string(&golden).unwrap());
         let differ = ours.lines().zip(pprofs.lines()).find(|(a, b)| a != b);
         assert!(ours == pprofs, "{file} {kind}: {differ:#?}, {} and {} bytes", ours.len(), pprofs.len());
     }
 }
 
-/// What `go tool pprof -top` prints from the line with the type on, less the time and duration that a table of ours doesn't know.
-fn go_top(path: &std::path::Path, kind: &str) -> String {
-    let output = Command::new("go")
-        .args(["tool", "pprof", "-top"])
-        .arg(format!("-sample_index={kind}"))
-        .arg(path)
-        .output()
-        .expect("Go is installed");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8(output.stdout).expect("text");
-    let table = &text[text.find("Showing").expect("a table")..];
-    format!("Type: {kind}\n{table}")
-}
-
 #[test]
 fn a_limit_keeps_the_first_and_says_so() {
     let profile = profile::load(&golden_profile("go_heap.pb.gz")).unwrap();
     let index = profile.type_index(Some("alloc_space")).unwrap();
-    let (all, three) = (top(&profile, index, None), top(&profile, index, Some(3)));
+    let (all, three) = (top(&profile, &ALL, index, None), top(&profile, &ALL, index, Some(3)));
     assert_eq!(three.rows, all.rows[..3]);
     assert!(report::top(&three).contains(&format!("Showing top 3 nodes out of {}\n", all.rows.len())));
 }
@@ -93,53 +78,6 @@ fn sites_of_a_go_program_add_up_to_its_profile() {
     assert!((sum / table.total.bytes_per_op - 1.0).abs() < 1e-9);
     assert!(table.rows.is_sorted_by(|a, b| a.per_op.bytes_per_op >= b.per_op.bytes_per_op));
     assert!(table.rows.iter().all(|row| !row.function.starts_with("runtime.")), "{:?}", table.rows);
-}
-
-/// A small profile as a Rust server's: leaf first, the allocator at the leaf, inlined frames in one location.
-struct Builder {
-    profile: proto::Profile,
-}
-
-impl Builder {
-    fn new(types: &[(&str, &str)]) -> Self {
-        let mut builder = Self { profile: proto::Profile { string_table: vec![String::new()], ..Default::default() } };
-        for (kind, unit) in types {
-            let value_type = proto::ValueType { r#type: builder.string(kind), unit: builder.string(unit) };
-            builder.profile.sample_type.push(value_type);
-        }
-        builder
-    }
-
-    fn string(&mut self, text: &str) -> i64 {
-        self.profile.string_table.push(text.to_owned());
-        self.profile.string_table.len() as i64 - 1
-    }
-
-    /// A sample of locations, leaf first, each of functions, innermost first.
-    fn sample(&mut self, locations: &[&[(&str, &str, i64)]], value: &[i64]) -> &mut Self {
-        let location_id = locations.iter().map(|lines| self.location(lines)).collect();
-        self.profile.sample.push(proto::Sample { location_id, value: value.to_vec(), label: Vec::new() });
-        self
-    }
-
-    fn location(&mut self, lines: &[(&str, &str, i64)]) -> u64 {
-        let line = lines
-            .iter()
-            .map(|(name, file, line)| {
-                let id = self.profile.function.len() as u64 + 1;
-                let (name, filename) = (self.string(name), self.string(file));
-                self.profile.function.push(proto::Function { id, name, filename, ..Default::default() });
-                proto::Line { function_id: id, line: *line, column: 0 }
-            })
-            .collect();
-        let id = self.profile.location.len() as u64 + 1;
-        self.profile.location.push(proto::Location { id, line, ..Default::default() });
-        id
-    }
-
-    fn decoded(&self) -> Result<Profile, ProfileError> {
-        Profile::decode(&self.profile.encode_to_vec())
-    }
 }
 
 const ALLOC_TYPES: &[(&str, &str)] = &[("alloc_objects", "count"), ("alloc_space", "bytes")];
@@ -325,7 +263,7 @@ fn extreme_values_are_no_panic() {
     let profile = builder.decoded().unwrap();
     assert_eq!(sites(&profile, ONE, 10).unwrap().rows.len(), 2);
     for (index, (kind, _)) in ALLOC_TYPES.iter().enumerate() {
-        report::top(&top(&profile, index, None));
+        report::top(&top(&profile, &ALL, index, None));
         assert!(flamegraph(&profile, &Flame { title: "", kind: Some(kind), ops: None }).is_err());
     }
 }
@@ -363,7 +301,7 @@ fn a_file_cut_or_changed_anywhere_is_no_panic() {
         for hostile in [&bytes[..at], &changed] {
             if let Ok(profile) = Profile::decode(hostile) {
                 for index in 0..profile.types().len() {
-                    report::top(&top(&profile, index, None));
+                    report::top(&top(&profile, &ALL, index, None));
                     collapsed(&profile, index);
                 }
                 // A profile of other types, or of negative values, is refused.
@@ -390,7 +328,7 @@ fn unsymbolized_frames_show_their_mapping() {
     let filename = builder.string("/usr/lib/libc.so.6");
     builder.profile.mapping.push(proto::Mapping { id: 1, filename, ..Default::default() });
     builder.profile.location[0].mapping_id = 1;
-    let table = top(&builder.decoded().unwrap(), 0, None);
+    let table = top(&builder.decoded().unwrap(), &ALL, 0, None);
     let names: Vec<&str> = table.rows.iter().map(|row| row.name.as_str()).collect();
     assert_eq!(names, ["[libc.so.6]", "<unknown>", "echo_server::main"]);
 }
@@ -398,5 +336,5 @@ fn unsymbolized_frames_show_their_mapping() {
 #[test]
 fn a_table_of_functions_reads_as_pprofs() {
     let profile = server_profile().decoded().unwrap();
-    assert_golden("top_alloc_space.txt", &report::top(&top(&profile, 1, None)));
+    assert_golden("top_alloc_space.txt", &report::top(&top(&profile, &ALL, 1, None)));
 }

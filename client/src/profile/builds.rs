@@ -56,8 +56,13 @@ fn rust(name: &str) -> String {
     out + rest
 }
 
-/// Instances of generic functions become one, as Go's own tools show them; functions without a name lose their numbers.
+/// Instances of generic functions become one; functions without a name lose their numbers.
 fn go(name: &str) -> String {
+    without_numbers(&without_shapes(name))
+}
+
+/// A name without the types that Go made an instance of a generic function for, as Go's own tools show it.
+pub(super) fn without_shapes(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     let mut rest = name;
     while let Some(at) = rest.find('[') {
@@ -74,8 +79,7 @@ fn go(name: &str) -> String {
             }
         }
     }
-    out.push_str(rest);
-    without_numbers(&out)
+    out + rest
 }
 
 /// Where the `[` that `text` starts with is closed. Angle brackets are arrows here: `[go.shape.<-chan int]`.

@@ -3,6 +3,7 @@
 //! [`load`] and [`Profile::decode`] check a file once; what they return is sound, and everything after is a pure function of it:
 //!
 //! - [`top`]: functions by their own and their callees' share, the numbers of `go tool pprof -top`;
+//! - [`attribute`]: all values by function, line, crate, layer or type, of which a [`Filter`] chooses the stacks;
 //! - [`sites`]: the lines that asked for memory, per op;
 //! - [`collapsed`]: stacks with their values, one a line;
 //! - [`flamegraph`]: the same as a picture, which [`drawn`] reads back;
@@ -10,31 +11,41 @@
 //!
 //! Not applied: a profile's `drop_frames` and `keep_frames`. Nothing is symbolized: frames without a function show their mapping.
 
+mod attribution;
 mod builds;
 mod collapse;
 mod diff;
 mod drawn;
 mod error;
+mod filter;
 mod flame;
 mod folded;
+mod layers;
 mod model;
 mod names;
+mod origin;
+mod paths;
 mod quantity;
 mod scale;
 mod sites;
 mod top;
+mod types;
 
 use std::path::Path;
 
 pub use self::{
+    attribution::{Amounts, Attribution, By, Row, UNKNOWN_TYPE, attribute},
     collapse::collapsed,
     diff::{Both, Change, Diff, DiffError, DiffRow, DiffTable, Side, Stacks, Values, Widths, diff},
     drawn::{Drawn, DrawnFrame, drawn},
     error::{FileError, ProfileError},
+    filter::Filter,
     flame::{Flame, flamegraph},
     folded::Folded,
+    layers::{BUILTIN_LAYERS, Layers, LayersError},
     model::{Frame, Profile, SampleType},
-    names::{module, readable_frame, readable_name, readable_path},
+    names::{readable_frame, readable_name},
+    paths::{module, readable_path},
     scale::{Scale, percentage, signed, signed_percent, three_digits, two_decimals},
     sites::{covered_ops, sites},
     top::{Inlined, TopRow, TopTable, top},

@@ -171,6 +171,17 @@ impl Profile {
         self.samples.iter().map(|sample| (self.frames(sample), &sample.values[..]))
     }
 
+    /// The sum of all samples' values of the type at `type_index`.
+    pub fn total(&self, type_index: usize) -> i128 {
+        self.samples.iter().map(|sample| i128::from(sample.values[type_index])).sum()
+    }
+
+    /// The profile of the samples that `keep` wants; it is given their frames, leaf first.
+    pub(super) fn with_samples(&self, keep: impl Fn(&mut dyn Iterator<Item = Frame<'_>>) -> bool) -> Self {
+        let samples = self.samples.iter().filter(|sample| keep(&mut self.frames(sample))).cloned().collect();
+        Self { samples, ..self.clone() }
+    }
+
     fn frames<'a>(&'a self, sample: &'a Sample) -> impl DoubleEndedIterator<Item = Frame<'a>> + Clone {
         sample.locations.iter().flat_map(move |&at| {
             let location = &self.locations[at];

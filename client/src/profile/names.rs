@@ -1,8 +1,8 @@
-//! Names of functions and files as people read them.
+//! Names of functions as people read them.
 
 use std::borrow::Cow;
 
-use super::Frame;
+use super::{Frame, builds::without_shapes, paths::module};
 
 /// A function's name without what hides it: hashes, generic parameters, and the trait it was called through. `crate::module::function`
 /// stays, as do the names of other languages.
@@ -39,31 +39,20 @@ pub fn readable_frame(frame: &Frame<'_>) -> String {
     }
 }
 
-/// The module a Rust source file holds, as far as its path tells: `h2-0.4.20/src/codec/framed_read.rs` is `h2::codec::framed_read`.
-pub fn module(file: &str) -> Option<String> {
-    let path = readable_path(file).strip_suffix(".rs")?;
-    let (package, path) = path.split_once("/src/").or_else(|| path.split_once("/out/"))?;
-    // A version, or the hash in the name of a build script's folder.
-    let is_suffix = |text: &str| text.starts_with(|c: char| c.is_ascii_digit()) || text.len() == 16 && is_hex(text);
-    let name = package.rsplit_once('-').filter(|(_, end)| is_suffix(end)).map_or(package, |(name, _)| name);
-    let name = name.replace('-', "_");
-    let modules = path.split('/').filter(|part| !["lib", "main", "mod"].contains(part));
-    Some(std::iter::once(name.as_str()).chain(modules).collect::<Vec<_>>().join("::"))
+/// The name of a frame's function with its generic parameters, where there are any: what tells its instances apart.
+pub(super) fn full_name(frame: &Frame<'_>) -> String {
+    let label = frame.label();
+    let demangled = demangle(&label);
+    let name = without_hash(&demangled);
+    match frame.file.and_then(module).filter(|_| frame.function.is_some()) {
+        Some(module) if simplify(name).is_some_and(|bare| !bare.contains("::")) => format!("{module}::{name}"),
+        _ => name.to_owned(),
+    }
 }
 
-/// A source file without where it lies on the machine it was compiled on: from the folder that holds the last `src`, from the
-/// package whose build script wrote it, or from the module in Go's cache on.
-///
-/// `/home/me/.cargo/registry/src/index-0123456789abcdef/h2-0.4.20/src/server.rs` is `h2-0.4.20/src/server.rs`.
-pub fn readable_path(path: &str) -> &str {
-    if let Some((_, module)) = path.split_once("/pkg/mod/") {
-        return module;
-    }
-    if let Some((_, generated)) = path.split_once("/build/").filter(|(_, rest)| rest.contains("/out/")) {
-        return generated;
-    }
-    let Some(src) = path.rfind("/src/") else { return path };
-    path[..src].rfind('/').map_or(path, |parent| &path[parent + 1..])
+/// The [readable](readable_frame) name, without the types that Go writes into those of generic functions.
+pub(super) fn folded_name(frame: &Frame<'_>) -> String {
+    without_shapes(&readable_frame(frame))
 }
 
 pub(super) fn demangle(symbol: &str) -> Cow<'_, str> {
@@ -83,12 +72,12 @@ pub(super) fn without_hash(name: &str) -> &str {
     }
 }
 
-fn is_hex(text: &str) -> bool {
+pub(super) fn is_hex(text: &str) -> bool {
     text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
 /// Drops generic parameters and resolves `<A as B>`. `None` when the brackets don't match.
-fn simplify(name: &str) -> Option<String> {
+pub(super) fn simplify(name: &str) -> Option<String> {
     let mut out = String::with_capacity(name.len());
     let mut rest = name;
     while let Some(next) = rest.chars().next() {
@@ -224,7 +213,7 @@ pub(super) fn closing(text: &str) -> Option<usize> {
 }
 
 /// Splits at the first `separator` that is in no brackets.
-fn split_at_depth_0<'a>(text: &'a str, separator: &str) -> Option<(&'a str, &'a str)> {
+pub(super) fn split_at_depth_0<'a>(text: &'a str, separator: &str) -> Option<(&'a str, &'a str)> {
     let mut depth = 0i32;
     let mut before = ' ';
     for (at, c) in text.char_indices() {
@@ -335,27 +324,17 @@ mod tests {
     }
 
     #[test]
-    fn paths_start_where_the_crate_does() {
-        for (path, readable) in [
-            (
-                "/home/me/.cargo/registry/src/index-0123456789abcdef/h2-0.4.20/src/codec/framed_read.rs",
-                "h2-0.4.20/src/codec/framed_read.rs",
-            ),
-            ("/rustc/0123456789/library/alloc/src/raw_vec.rs", "alloc/src/raw_vec.rs"),
-            ("/home/me/echo/server/src/triple/service.rs", "server/src/triple/service.rs"),
-            ("server/src/grpc.rs", "server/src/grpc.rs"),
-            (
-                "/home/me/target/release/build/echo-proto-0123456789abcdef/out/benchmark.rs",
-                "echo-proto-0123456789abcdef/out/benchmark.rs",
-            ),
-            (
-                "/home/me/go/pkg/mod/google.golang.org/grpc@v1.81.0/server.go",
-                "google.golang.org/grpc@v1.81.0/server.go",
-            ),
-            ("/usr/local/go/src/net/http/server.go", "go/src/net/http/server.go"),
-            ("main.c", "main.c"),
+    fn instances_of_a_generic_function_share_their_folded_name() {
+        for (name, folded) in [
+            ("sync/atomic.(*Pointer[go.shape.struct { a int }]).Load", "sync/atomic.(*Pointer[...]).Load"),
+            ("slices.SortFunc[go.shape.[]x/y.Z,go.shape.int].func1", "slices.SortFunc[...].func1"),
+            ("main.f[go.shape.broken", "main.f[go.shape.broken"),
+            ("h2::frame::load::<h2::Head<u8>>::{closure#1}", "h2::frame::load::{closure}"),
+            ("<[u8; 2] as core::default::Default>::default", "core::default::Default::default"),
         ] {
-            assert_eq!(readable_path(path), readable);
+            let frame =
+                Frame { function: Some(name), symbol: None, file: None, line: None, mapping: None, inlined: false };
+            assert_eq!((folded_name(&frame), full_name(&frame)), (folded.to_owned(), name.to_owned()));
         }
     }
 }

@@ -4,7 +4,8 @@ use std::{collections::HashMap, num::NonZeroU64};
 
 use super::{
     Frame, Profile, ProfileError,
-    names::{module, readable_frame, readable_path},
+    names::readable_frame,
+    paths::{module, readable_path},
 };
 use crate::measure::result::{Others, PerOp, Site, SiteTable};
 
@@ -91,20 +92,24 @@ pub fn sites(profile: &Profile, ops: NonZeroU64, limit: usize) -> Result<SiteTab
     })
 }
 
-/// The ops of which a profile of allocations was made `table`: [`sites`] the other way round. `None` when they allocated nothing, or
-/// the profile isn't one of allocations.
-pub fn covered_ops(profile: &Profile, table: &SiteTable) -> Option<NonZeroU64> {
-    let PerOp { bytes_per_op, allocs_per_op } = table.total;
-    [("alloc_space", bytes_per_op), ("alloc_objects", allocs_per_op)].into_iter().find_map(|(kind, per_op)| {
-        let index = profile.type_index(Some(kind)).ok()?;
-        let total: i128 = profile.samples().map(|(_, values)| i128::from(values[index])).sum();
-        // What is not a number, or too large for one, becomes 0.
-        NonZeroU64::new((total as f64 / per_op).round() as u64).filter(|_| per_op > 0.0)
-    })
+pub(super) fn asked_for<'a>(mut frames: impl Iterator<Item = Frame<'a>>) -> Option<Frame<'a>> {
+    frames.find(asks)
 }
 
-pub(super) fn asked_for<'a>(mut frames: impl Iterator<Item = Frame<'a>>) -> Option<Frame<'a>> {
-    frames.find(|frame| frame.function.is_some() && !is_plumbing(frame))
+/// Whether it is a known function that asks for memory by itself.
+pub(super) fn asks(frame: &Frame<'_>) -> bool {
+    frame.function.is_some() && !is_plumbing(frame)
+}
+
+/// How many ops a profile covers, by the table of its [`sites`]. `None` when the profile is another one, or has nothing in it.
+pub fn covered_ops(profile: &Profile, table: &SiteTable) -> Option<NonZeroU64> {
+    let total = |kind| Some(profile.total(profile.type_index(Some(kind)).ok()?) as f64);
+    let (bytes, allocs) = (total("alloc_space")?, total("alloc_objects")?);
+    let PerOp { bytes_per_op, allocs_per_op } = table.total;
+    let ops = if bytes_per_op > 0.0 { bytes / bytes_per_op } else { allocs / allocs_per_op };
+    let ops = Some(ops.round()).filter(|ops| (1.0..1e15).contains(ops))?;
+    let fits = |per_op: f64, total: f64| (per_op * ops - total).abs() <= total.abs() * 1e-9;
+    if fits(bytes_per_op, bytes) && fits(allocs_per_op, allocs) { NonZeroU64::new(ops as u64) } else { None }
 }
 
 /// Goes by the function and by its file: a trait's own method, called on a type of someone else, has that type's name.

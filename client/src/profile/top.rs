@@ -5,7 +5,7 @@ use std::{
     collections::{HashMap, HashSet},
 };
 
-use super::{Frame, Profile};
+use super::{Filter, Frame, Profile};
 
 /// pprof's default: functions with less than this share of the total are left out.
 const NODE_FRACTION: f64 = 0.005;
@@ -19,8 +19,10 @@ pub struct TopTable {
     pub kind: String,
     /// Its unit: `nanoseconds`, `bytes`, …
     pub unit: String,
-    /// All samples' values, without their signs.
+    /// All samples' values, without their signs, and of those too that the filter left out.
     pub total: i64,
+    /// What the filter asked for.
+    pub filters: Vec<String>,
     /// The functions.
     pub rows: Vec<TopRow>,
     /// Functions left out for being below [`Self::cutoff`].
@@ -67,9 +69,11 @@ struct Edge {
     inlined: bool,
 }
 
-/// The functions of a profile by the sample type at `type_index` ([`Profile::type_index`]), at most `limit`.
-pub fn top(profile: &Profile, type_index: usize, limit: Option<usize>) -> TopTable {
-    let (stacks, mut nodes) = stacks(profile, type_index);
+/// The functions of a profile by the sample type at `type_index` ([`Profile::type_index`]), at most `limit`, in the samples that
+/// pass the filter.
+pub fn top(profile: &Profile, filter: &Filter, type_index: usize, limit: Option<usize>) -> TopTable {
+    let passed = filter.apply(profile);
+    let (stacks, mut nodes) = stacks(&passed, type_index);
     let mut seen = HashSet::new();
     for (stack, value) in &stacks {
         seen.clear();
@@ -113,6 +117,7 @@ pub fn top(profile: &Profile, type_index: usize, limit: Option<usize>) -> TopTab
         kind: sample_type.kind.clone(),
         unit: sample_type.unit.clone(),
         total: profile.samples().map(|(_, values)| values[type_index].saturating_abs()).fold(0, i64::saturating_add),
+        filters: filter.names(),
         dropped: nodes.iter().filter(|n| counts(n)).count() - of,
         rows,
         cutoff,

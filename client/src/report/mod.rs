@@ -1,6 +1,7 @@
 //! Results as text, one file a form. Everything here is a pure function to a `String`: it looks up no terminal, no environment and
 //! no clock; [`Style`] says what the caller found out about them.
 
+mod attribution;
 mod blocks;
 mod columns;
 mod compare;
@@ -27,6 +28,7 @@ mod warnings;
 use std::path::Path;
 
 pub use self::{
+    attribution::{Attributed, Basis, attribution, subject},
     compare::{benchstat, comparison, comparison_json, comparison_markdown, false_alarms, false_alarms_json},
     csv::csv,
     curve::curve,

@@ -7,6 +7,10 @@ pub fn top(table: &TopTable) -> String {
     let scale = Scale::fitting(&table.unit, table.rows.iter().map(least), table.total);
     let shown = table.rows.iter().map(|row| row.flat).fold(0, i64::saturating_add);
     let mut text = format!("Type: {}\n", table.kind);
+    if !table.filters.is_empty() {
+        text += "Active filters:\n";
+        table.filters.iter().for_each(|filter| text += &format!("   {filter}\n"));
+    }
     text += &format!(
         "Showing nodes accounting for {}, {} of {} total\n",
         scale.format(shown),

@@ -10,6 +10,7 @@ use analyze::{
     scenario::{MAX_CONCURRENCY, MAX_PAYLOAD},
     units::{UnitError, format_duration, parse_duration, parse_size},
 };
+use regex::Regex;
 
 /// A day: the longest of any time.
 const DAY: Duration = Duration::from_secs(86_400);
@@ -188,6 +189,15 @@ pub(crate) fn alpha(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| format!("{text:?}: must be a probability from 0.0001 to 0.5, as 0.05"))
 }
 
+/// A regular expression; what is wrong with one is the last of the lines that its reader says.
+pub(crate) fn expression(text: &str) -> Result<Regex, String> {
+    Regex::new(text).map_err(|error| {
+        let error = error.to_string();
+        let why = error.lines().last().unwrap_or("").trim_start_matches("error: ");
+        format!("{text:?}: must be a regular expression, as '^h2::': {why}")
+    })
+}
+
 /// CPU numbers as `taskset` writes them, `0,2-3`, ascending.
 pub(crate) fn cpus(text: &str) -> Result<Vec<u32>, String> {
     let part = |part: &str| -> Option<Range<u32>> {
@@ -291,6 +301,13 @@ mod tests {
         for text in ["0", "1", "-0.1", "NaN", "inf", "5%", ""] {
             assert!(alpha(text).expect_err(text).ends_with("0.0001 to 0.5, as 0.05"), "{text}");
         }
+    }
+
+    #[test]
+    fn an_expression_is_one() {
+        assert!(expression("^h2::.*poll").is_ok_and(|regex| regex.is_match("h2::server::poll")));
+        let error = expression("a(b").expect_err("open");
+        assert_eq!(error, "\"a(b\": must be a regular expression, as '^h2::': unclosed group");
     }
 
     #[test]

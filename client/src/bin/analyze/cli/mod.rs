@@ -5,6 +5,7 @@ mod diff;
 mod report;
 mod run;
 mod suite;
+mod top;
 
 use std::{io, path::PathBuf, process::ExitCode};
 
@@ -21,6 +22,7 @@ pub(crate) use self::{
     report::ReportArgs,
     run::{LoadArgs, MachineArgs, OutputArgs, RunArgs, SentArgs, ServerArgs},
     suite::SuiteArgs,
+    top::{TopArgs, TopBy},
 };
 
 /// What was asked for.
@@ -74,6 +76,7 @@ Examples:
   analyze --framework grpc --addr grpc=127.0.0.1:50051 --debug grpc=http://127.0.0.1:6060 --scenario 1KiB-50
   analyze serve triple          then: curl localhost:8000/debug/pprof/profile?seconds=5 > cpu.pb.gz
   analyze top cpu.pb.gz
+  analyze top before --by crate whose allocations they are, per op, and which layers'
   analyze ab --base main --head HEAD --scenario 128B-50 --rounds 10
   analyze compare before after  is it better, worse, or within noise?
   analyze diff before after     which functions made it so? with a flamegraph: red grew, blue shrank
@@ -92,7 +95,6 @@ enum Command {
         #[command(subcommand)]
         serve: Serve,
     },
-    /// Print the functions of a profile, as go tool pprof -top does
     Top(TopArgs),
     /// Draw a profile as a flamegraph
     Flamegraph(FlamegraphArgs),
@@ -120,18 +122,6 @@ pub(crate) enum Format {
     Json,
     Csv,
     Markdown,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct TopArgs {
-    /// A profile: any profile.proto, gzipped or not; ours, Go's or another's
-    pub(crate) file: PathBuf,
-    /// The kind of value, as alloc_objects or cpu [default: the profile's own]
-    #[arg(long = "type", value_name = "KIND")]
-    pub(crate) kind: Option<String>,
-    /// Functions to print; 0 prints all
-    #[arg(short, long, value_name = "N", default_value_t = 20)]
-    pub(crate) number: usize,
 }
 
 #[derive(Debug, Args)]

@@ -17,16 +17,22 @@ use crate::plan::UsageError;
 
 /// Every result of the runs, once; of each run in the order of tables, foreign frameworks last.
 pub(super) fn load(runs: &[PathBuf], root: &Path) -> anyhow::Result<Vec<RunResult>> {
+    Ok(load_with_files(runs, root)?.into_iter().map(|(_, result)| result).collect())
+}
+
+/// The same, each with its file, which the paths of its profiles are relative to.
+pub(super) fn load_with_files(runs: &[PathBuf], root: &Path) -> anyhow::Result<Vec<(PathBuf, RunResult)>> {
     let mut seen = BTreeSet::new();
-    let mut results: Vec<RunResult> = Vec::new();
+    let mut results: Vec<(PathBuf, RunResult)> = Vec::new();
     for run in runs {
         let from = results.len();
         for file in files(run, root)? {
             if seen.insert(fs::canonicalize(&file).unwrap_or_else(|_| file.clone())) {
-                results.push(load_result(&file)?);
+                let result = load_result(&file)?;
+                results.push((file, result));
             }
         }
-        results[from..].sort_by_key(|result| order(&result.framework));
+        results[from..].sort_by_key(|(_, result)| order(&result.framework));
     }
     Ok(results)
 }

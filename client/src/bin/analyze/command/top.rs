@@ -1,16 +1,179 @@
-//! `analyze top`: a profile's functions.
+//! `analyze top`: whose the values of a run's profiles are, or of a profile alone.
 
-use std::process::ExitCode;
+use std::{
+    fs::{self, File},
+    io::Read,
+    path::Path,
+    process::ExitCode,
+    slice,
+};
 
-use analyze::{profile, report};
+use analyze::{
+    measure::result::{PerOp, RunResult},
+    profile::{self, Amounts, Attribution, BUILTIN_LAYERS, By, Filter, Layers, Profile, UNKNOWN_TYPE, covered_ops},
+    report::{self, Attributed, Basis},
+};
+use anyhow::bail;
 
-use super::unanswered;
-use crate::{cli::TopArgs, terminal};
+use super::{runs, unanswered};
+use crate::{
+    cli::{TopArgs, TopBy},
+    plan::UsageError,
+    terminal,
+};
 
 pub(super) fn top(args: &TopArgs) -> anyhow::Result<ExitCode> {
-    let profile = profile::load(&args.file)?;
-    let kind = profile.type_index(args.kind.as_deref()).map_err(|error| unanswered(&args.file, error))?;
-    let limit = (args.number > 0).then_some(args.number);
-    terminal::print(&report::top(&profile::top(&profile, kind, limit)))?;
+    let question = Question::of(args)?;
+    let text = if is_profile(&args.what) { question.of_file(&args.what)? } else { question.of_run()? };
+    terminal::print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a path is a file that is no result. A profile never begins as JSON does.
+fn is_profile(path: &Path) -> bool {
+    let mut first = [0];
+    path.is_file()
+        && File::open(path).and_then(|mut file| file.read_exact(&mut first)).map_or(true, |()| first != *b"{")
+}
+
+struct Question<'a> {
+    args: &'a TopArgs,
+    by: By,
+    filter: Filter,
+    layers: Layers,
+    limit: Option<usize>,
+}
+
+impl<'a> Question<'a> {
+    fn of(args: &'a TopArgs) -> anyhow::Result<Self> {
+        let split = args.generic;
+        let by = match args.by.unwrap_or(TopBy::Function) {
+            TopBy::Function => By::Function { split },
+            TopBy::Line => By::Line { split },
+            TopBy::Crate => By::Crate,
+            TopBy::Type => By::Type { split },
+            TopBy::Layer => By::Layer,
+        };
+        let layers = match &args.layers {
+            None => Layers::parse(BUILTIN_LAYERS)?,
+            Some(path) => layers_of(path)?,
+        };
+        let filter = Filter { focus: args.focus.clone(), ignore: args.ignore.clone() };
+        Ok(Self { args, by, filter, layers, limit: (args.number > 0).then_some(args.number) })
+    }
+
+    fn of_file(&self, file: &Path) -> anyhow::Result<String> {
+        let profile = profile::load(file)?;
+        let kind = profile.type_index(self.args.kind.as_deref()).map_err(|error| unanswered(file, error))?;
+        if self.args.by.is_none() && !self.args.generic && self.args.layers.is_none() {
+            return Ok(report::top(&profile::top(&profile, &self.filter, kind, self.limit)));
+        }
+        let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy();
+        self.tables(&name, &profile, kind, Basis::Total(None), self.args.layers.is_some())
+    }
+
+    fn of_run(&self) -> anyhow::Result<String> {
+        let (what, root) = (&self.args.what, &self.args.out);
+        if !what.exists() && !root.join("data").join(what).exists() {
+            let data = root.join("data");
+            let allowed = "must be a profile, a result's file, a folder of results, or a label that is a folder in";
+            return Err(UsageError(format!("{}: {allowed} {}", what.display(), data.display())).into());
+        }
+        let is_cpu = self.args.kind.as_deref().is_some_and(|kind| ["cpu", "samples"].contains(&kind));
+        let kind = if is_cpu { "CPU" } else { "allocation" };
+        let (mut tables, mut without) = (Vec::new(), Vec::new());
+        for (file, result) in runs::load_with_files(slice::from_ref(what), root)? {
+            let path = if is_cpu { &result.files.cpu_profile } else { &result.files.allocs_profile };
+            match path {
+                Some(path) => {
+                    let path = file.parent().unwrap_or(Path::new("")).join(path);
+                    tables.push(self.of_result(&result, &path, is_cpu)?);
+                }
+                None => without.push(report::subject(&result)),
+            }
+        }
+        if tables.is_empty() {
+            bail!("{}: none of its results has a profile of the {kind} kind", what.display());
+        }
+        tables.extend(without.iter().map(|subject| format!("No {kind} profile: {subject}\n")));
+        Ok(tables.join("\n"))
+    }
+
+    fn of_result(&self, result: &RunResult, path: &Path, is_cpu: bool) -> anyhow::Result<String> {
+        let profile = profile::load(path)?;
+        let kind = self.args.kind.as_deref().unwrap_or("alloc_space");
+        let kind = profile.type_index(Some(kind)).map_err(|error| unanswered(path, error))?;
+        let is_time = profile.types()[kind].unit == "nanoseconds";
+        let basis = match (is_cpu, result.figures.server_cpu_us_per_op) {
+            (true, Some(micros)) if is_time => Basis::CpuPerOp(micros),
+            (true, None) if is_time => Basis::Total(Some("the server's CPU time per op was not measured")),
+            (true, _) => Basis::Total(None),
+            (false, _) => per_op(&profile, result),
+        };
+        self.tables(&report::subject(result), &profile, kind, basis, self.by != By::Layer)
+    }
+
+    /// The table asked for, and that of layers.
+    fn tables(
+        &self,
+        subject: &str,
+        profile: &Profile,
+        kind: usize,
+        basis: Basis<'_>,
+        and_layers: bool,
+    ) -> anyhow::Result<String> {
+        let part = self.filter.names().join(", ");
+        let part = (!part.is_empty()).then_some(part.as_str());
+        let passed = self.filter.apply(profile);
+        let table = |by: By, is_below: bool| -> anyhow::Result<String> {
+            let table = profile::attribute(&passed, kind, by, &self.layers);
+            if let By::Type { .. } = by {
+                check_types(&table)?;
+            }
+            let mut whole = Amounts::default();
+            table.types.iter().zip(&mut whole).for_each(|(of, whole)| {
+                *whole = profile.type_index(Some(&of.kind)).map_or(0, |at| profile.total(at));
+            });
+            let limit = self.limit.filter(|_| by != By::Layer);
+            Ok(report::attribution(
+                Attributed { subject, table: &table, whole, basis, part, is_below },
+                limit,
+                terminal::style(),
+            ))
+        };
+        let first = table(self.by, false)?;
+        if and_layers && self.by != By::Layer { Ok(format!("{first}\n{}", table(By::Layer, true)?)) } else { Ok(first) }
+    }
+}
+
+/// What an allocation profile's values are divided by.
+fn per_op(profile: &Profile, result: &RunResult) -> Basis<'static> {
+    let Some(sites) = &result.sites else {
+        return Basis::Total(Some("it is sampled or cut, and how many ops it covers is not known"));
+    };
+    match covered_ops(profile, sites) {
+        Some(ops) => Basis::Ops(ops.get()),
+        None if sites.total == PerOp::default() => Basis::Total(Some("nothing was allocated")),
+        None => Basis::Total(Some("it is not the one that the result's sites are of, so that its ops are not known")),
+    }
+}
+
+/// Whether there is anything to tell of types.
+fn check_types(table: &Attribution) -> Result<(), UsageError> {
+    if !table.is_memory {
+        let kind = table.types.first().map_or("", |first| &first.kind);
+        return Err(UsageError(format!("--by type: {kind} is no memory; only what was allocated has a type")));
+    }
+    if !table.rows.is_empty() && table.rows.iter().all(|row| row.name == UNKNOWN_TYPE) {
+        let why = "no stack of the profile names what it allocates; Rust's do when built with RUSTFLAGS=\"-C symbol-mangling-version=v0\", \
+                   Go's never. --by line says where it is allocated";
+        return Err(UsageError(format!("--by type: {why}")));
+    }
+    Ok(())
+}
+
+fn layers_of(path: &Path) -> Result<Layers, UsageError> {
+    let wrong = |why: &dyn std::fmt::Display| UsageError(format!("--layers {}: {why}", path.display()));
+    let text = fs::read_to_string(path).map_err(|error| wrong(&error))?;
+    Layers::parse(&text).map_err(|error| wrong(&error))
 }
