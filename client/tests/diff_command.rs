@@ -111,10 +111,15 @@ fn proto_bytes(objects: i64, bytes: i64) -> Vec<u8> {
 #[test]
 fn runs_are_compared_per_op_by_the_one_result_they_have_in_common() {
     let dir = tempfile::tempdir().unwrap();
-    let [triple, grpc, _] = <[RunResult; 3]>::try_from(full()).unwrap();
+    let [triple, grpc, raw] = <[RunResult; 3]>::try_from(full()).unwrap();
     save(dir.path(), "before", triple.clone(), 100, 819_200);
     save(dir.path(), "before", grpc.clone(), 100, 100);
     save(dir.path(), "after", triple.clone(), 300, 307_200);
+    // The bare echo has no profile.
+    for label in ["before", "after"] {
+        let file = dir.path().join("data").join(label).join(raw.file_name());
+        fs::write(file, serde_json::to_vec(&raw).unwrap()).unwrap();
+    }
     let output = analyze(&dir, &["before", "after"]);
     let text = stdout(&output);
     assert!(
