@@ -4,15 +4,36 @@
 
 mod support;
 
+use std::{future::Future, net::SocketAddr, pin::Pin};
+
 use echo_server::{ServeError, grpc, raw, triple};
 use support::{Server, UNARY, benchmark, framed, http1, http2::Client};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
     sync::oneshot,
+    task::JoinHandle,
 };
 
 const GRPC: (&str, &str) = ("content-type", "application/grpc+proto");
+
+type Stopped = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// A server on a port of its own, what stops it, and its end.
+async fn start<S>(
+    run: impl FnOnce(TcpListener, Stopped) -> S,
+) -> (SocketAddr, oneshot::Sender<()>, JoinHandle<Result<(), ServeError>>)
+where
+    S: Future<Output = Result<(), ServeError>> + Send + 'static,
+{
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let addr = listener.local_addr().unwrap();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let stopped = Box::pin(async {
+        let _ = stopped.await;
+    });
+    (addr, stop, tokio::spawn(run(listener, stopped)))
+}
 
 #[tokio::test]
 async fn a_call_in_flight_finishes_and_new_connections_are_refused() {
@@ -53,12 +74,7 @@ async fn a_call_that_does_not_finish_is_cut_off() {
 
 #[tokio::test]
 async fn grpc_cuts_off_too_and_does_not_know_how_many() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let addr = listener.local_addr().unwrap();
-    let (stop, stopped) = oneshot::channel::<()>();
-    let serving = tokio::spawn(grpc::run(listener, grpc::Options::default(), async {
-        let _ = stopped.await;
-    }));
+    let (addr, stop, serving) = start(|listener, stopped| grpc::run(listener, grpc::Options::default(), stopped)).await;
     let client = Client::connect(addr).await;
     client.call(UNARY, &[GRPC], &[&framed(0, b"")]).await;
     let mut stuck = client.open(UNARY, &[GRPC]).await;
@@ -73,12 +89,7 @@ async fn grpc_cuts_off_too_and_does_not_know_how_many() {
 
 #[tokio::test]
 async fn grpc_drains() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let addr = listener.local_addr().unwrap();
-    let (stop, stopped) = oneshot::channel::<()>();
-    let serving = tokio::spawn(grpc::run(listener, grpc::Options::default(), async {
-        let _ = stopped.await;
-    }));
+    let (addr, stop, serving) = start(|listener, stopped| grpc::run(listener, grpc::Options::default(), stopped)).await;
     let client = Client::connect(addr).await;
     let message = framed(0, &benchmark(b"hi"));
     client.call(UNARY, &[GRPC], &[&message]).await;
@@ -94,12 +105,7 @@ async fn grpc_drains() {
 
 #[tokio::test]
 async fn raw_drains() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let addr = listener.local_addr().unwrap();
-    let (stop, stopped) = oneshot::channel::<()>();
-    let serving = tokio::spawn(raw::run(listener, raw::Options::default(), async {
-        let _ = stopped.await;
-    }));
+    let (addr, stop, serving) = start(|listener, stopped| raw::run(listener, raw::Options::default(), stopped)).await;
     let mut busy = TcpStream::connect(addr).await.unwrap();
     // The echo of the first message tells that the beginning of the second has been read with it.
     busy.write_all(b"\0\0\0\x01a\0\0\0\x02b").await.unwrap();

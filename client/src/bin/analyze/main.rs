@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use analyze::measure::Build;
 use debug_pprof::{CountingAlloc, Jemalloc};
 
-use cli::Chosen;
+use cli::Command;
 
 #[global_allocator]
 static ALLOC: CountingAlloc<Jemalloc> = CountingAlloc::jemalloc();
@@ -31,16 +31,16 @@ const BUILD: Build = Build {
 };
 
 fn main() -> ExitCode {
-    let chosen = match cli::parse() {
-        Ok(Chosen::Serve(serve)) => return echo_server::cli::serve(serve),
-        Ok(chosen) => chosen,
+    let command = match cli::parse() {
+        Ok(Command::Serve { serve }) => return echo_server::cli::serve(serve),
+        Ok(command) => command,
         Err(code) => return code,
     };
-    if !chosen.is_looked_at() {
+    if !command.is_looked_at() {
         debug_pprof::set_heap_profiling(false);
         debug_pprof::set_sample_rate(0);
     }
-    match command::execute(chosen) {
+    match command::execute(command) {
         Ok(code) => code,
         Err(error) => {
             terminal::say(&format!("error: {}", one_line(&error)));

@@ -25,32 +25,6 @@ pub(crate) use self::{
     top::{TopArgs, TopBy},
 };
 
-/// What was asked for.
-#[derive(Debug)]
-pub(crate) enum Chosen {
-    Run(Box<RunArgs>),
-    Suite(SuiteArgs),
-    Serve(Serve),
-    Top(TopArgs),
-    Flamegraph(FlamegraphArgs),
-    Ab(Box<AbArgs>),
-    Aa(Box<AaArgs>),
-    Compare(CompareArgs),
-    Diff(DiffArgs),
-    Gate(GateArgs),
-    Plot(PlotArgs),
-    Report(ReportArgs),
-    Doctor,
-    Completions(Shell),
-}
-
-impl Chosen {
-    /// Whether somebody may look at what this very process allocates.
-    pub(crate) fn is_looked_at(&self) -> bool {
-        matches!(self, Chosen::Run(run) if run.machine.client_debug.is_some())
-    }
-}
-
 /// Drives RPC servers with load and says what each request allocates, and where
 ///
 /// With nothing running it starts its own Triple, gRPC and raw TCP servers, measures them in turn, round by round, and
@@ -84,8 +58,9 @@ Examples:
   analyze plot before after     both runs in each picture, below plots/
   analyze report after --against before --html -o report.html";
 
+/// What was asked for.
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(crate) enum Command {
     /// Measure; the same as giving the flags without a command
     Run(Box<RunArgs>),
     /// Measure every cell of the matrix that a config.yaml describes; it can be interrupted and resumed
@@ -113,6 +88,13 @@ enum Command {
         /// The shell
         shell: Shell,
     },
+}
+
+impl Command {
+    /// Whether somebody may look at what this very process allocates.
+    pub(crate) fn is_looked_at(&self) -> bool {
+        matches!(self, Self::Run(run) if run.machine.client_debug.is_some())
+    }
 }
 
 /// What is printed on stdout.
@@ -237,25 +219,9 @@ pub(crate) struct PlotArgs {
 }
 
 /// Reads the command line. `Err` is the exit code after help, version or a usage error was printed.
-pub(crate) fn parse() -> Result<Chosen, ExitCode> {
+pub(crate) fn parse() -> Result<Command, ExitCode> {
     let cli = Cli::try_parse().map_err(|error| echo_server::cli::explain(&error))?;
-    Ok(match cli.command {
-        None => Chosen::Run(Box::new(cli.run)),
-        Some(Command::Run(run)) => Chosen::Run(run),
-        Some(Command::Suite(suite)) => Chosen::Suite(suite),
-        Some(Command::Serve { serve }) => Chosen::Serve(serve),
-        Some(Command::Top(top)) => Chosen::Top(top),
-        Some(Command::Flamegraph(flamegraph)) => Chosen::Flamegraph(flamegraph),
-        Some(Command::Ab(ab)) => Chosen::Ab(ab),
-        Some(Command::Aa(aa)) => Chosen::Aa(aa),
-        Some(Command::Compare(compare)) => Chosen::Compare(compare),
-        Some(Command::Diff(diff)) => Chosen::Diff(diff),
-        Some(Command::Gate(gate)) => Chosen::Gate(gate),
-        Some(Command::Plot(plot)) => Chosen::Plot(plot),
-        Some(Command::Report(report)) => Chosen::Report(report),
-        Some(Command::Doctor) => Chosen::Doctor,
-        Some(Command::Completions { shell }) => Chosen::Completions(shell),
-    })
+    Ok(cli.command.unwrap_or_else(|| Command::Run(Box::new(cli.run))))
 }
 
 /// The flags of a measurement, as given on a command line.

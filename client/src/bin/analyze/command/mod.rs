@@ -30,29 +30,29 @@ use analyze::{
 use anyhow::Context;
 
 use crate::{
-    cli::{self, Chosen},
+    cli::{self, Command},
     plan::{Plan, UsageError},
 };
 
-pub(crate) fn execute(chosen: Chosen) -> anyhow::Result<ExitCode> {
-    match chosen {
-        Chosen::Run(args) => {
+pub(crate) fn execute(command: Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Run(args) => {
             let allowed = bound_cpus().context("reading which CPUs may be used")?;
             run::run(&Plan::of_run(*args, &allowed)?)
         }
-        Chosen::Suite(args) => suite::suite(&args),
-        Chosen::Serve(serve) => Ok(echo_server::cli::serve(serve)),
-        Chosen::Top(args) => top::top(&args),
-        Chosen::Flamegraph(args) => flamegraph::flamegraph(&args),
-        Chosen::Ab(args) => ab::ab(*args),
-        Chosen::Aa(args) => aa::aa(&args),
-        Chosen::Compare(args) => compare::compare(&args),
-        Chosen::Diff(args) => diff::diff(&args),
-        Chosen::Gate(args) => gate::gate(&args),
-        Chosen::Plot(args) => plot::plot(&args.runs, &args.out, args.output.as_deref()),
-        Chosen::Report(args) => report::report(&args),
-        Chosen::Doctor => doctor::doctor(),
-        Chosen::Completions(shell) => {
+        Command::Suite(args) => suite::suite(&args),
+        Command::Serve { serve } => Ok(echo_server::cli::serve(serve)),
+        Command::Top(args) => top::top(&args),
+        Command::Flamegraph(args) => flamegraph::flamegraph(&args),
+        Command::Ab(args) => ab::ab(*args),
+        Command::Aa(args) => aa::aa(&args),
+        Command::Compare(args) => compare::compare(&args),
+        Command::Diff(args) => diff::diff(&args),
+        Command::Gate(args) => gate::gate(&args),
+        Command::Plot(args) => plot::plot(&args.runs, &args.out, args.output.as_deref()),
+        Command::Report(args) => report::report(&args),
+        Command::Doctor => doctor::doctor(),
+        Command::Completions { shell } => {
             cli::print_completions(shell);
             Ok(ExitCode::SUCCESS)
         }
