@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Our servers and client against peers nobody here wrote: grpcio, apache-dubbo, dubbo-js and dubbo-go, both ways.
+"""Our servers and client against peers nobody here wrote, both ways: README.md has them.
 
 Prints a line a check and closes with "N passed, N failed"; exit 1 if any failed. `--self-test` points every client, theirs
 and ours, at a server that echoes wrong: there a check passes when the client noticed.
@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from harness import GO_PEER, NODE_DIR, PEERS, PYTHON, ROOT, PeerError, lines_of, serving, set_up
+from harness import GO, GO_PEERS, NODE_DIR, PEERS, PYTHON, ROOT, PeerError, lines_of, serving, set_up
 
 CLIENT_SECONDS = 600
 ANALYZE_SECONDS = 180
@@ -22,16 +22,22 @@ CLIENTS = {
     "grpcio": [str(PYTHON), str(PEERS / "grpcio" / "client.py")],
     "apache-dubbo": [str(PYTHON), str(PEERS / "apache-dubbo" / "client.py")],
     "dubbo-js": ["node", str(NODE_DIR / "client.js")],
-    "dubbo-go": [str(GO_PEER), "client"],
+    "dubbo-go": [str(GO / "dubbo-go"), "client"],
 }
 SERVERS = {
     "grpcio": [str(PYTHON), str(PEERS / "grpcio" / "server.py")],
     "apache-dubbo": [str(PYTHON), str(PEERS / "apache-dubbo" / "server.py")],
     "grpcio-gzip": [str(PYTHON), str(PEERS / "grpcio" / "server.py"), "--gzip"],
     "dubbo-js": ["node", str(NODE_DIR / "server.js"), "2"],
-    "dubbo-go": [str(GO_PEER), "server"],
-    "dubbo-go-hessian2": [str(GO_PEER), "server", "--hessian2"],
+    "dubbo-go": [str(GO / "dubbo-go"), "server"],
+    "dubbo-go-hessian2": [str(GO / "dubbo-go"), "server", "--hessian2"],
+    "grpc-go": [str(GO / "grpc-go")],
+    "grpc-go-gzip": [str(GO / "grpc-go"), "--accept-gzip"],
+    "grpc-go-7-bytes": [str(GO / "grpc-go"), "--response-size", "7", "--sleep", "1ms"],
 }
+# Their exit code when told to end; the others just die of it.
+END_CODES = {name: 0 for name in SERVERS if name.startswith("grpc-go")}
+NAMES = sorted({*CLIENTS, *GO_PEERS})
 GZIP = {"": [], "-gzip": ["--accept-gzip"]}
 OURS = {server + gzip: [server, *flags] for server in ("triple", "grpc") for gzip, flags in GZIP.items()}
 
@@ -41,7 +47,7 @@ class Load(NamedTuple):
 
     flags: str
     says: dict
-    servers: tuple = tuple(CLIENTS)
+    servers: tuple = (*CLIENTS, "grpc-go")
     frameworks: tuple = ("triple", "grpc")
     scenarios: tuple = ("128B-4", "1MiB-2")
 
@@ -64,14 +70,18 @@ COMPRESSED = [
     load._replace(flags=f"{load.flags} --payload-pattern text", scenarios=("16KiB-4",))
     for load in (
         Load("--compression default", GZIP_REQUEST | PLAIN_REPLY, ("grpcio", "apache-dubbo")),
-        Load("--compression default", GZIP_REQUEST | GZIP_REPLY, ("grpcio-gzip", "dubbo-js", "dubbo-go")),
-        Load("--compression default --mode streaming", GZIP_REQUEST | GZIP_REPLY, ("grpcio-gzip", "dubbo-go")),
-        Load("--accept-gzip", PLAIN_REQUEST | GZIP_REPLY, ("grpcio-gzip", "dubbo-js", "dubbo-go")),
-        Load("--accept-gzip", PLAIN_REQUEST | PLAIN_REPLY, ("grpcio",)),
+        Load("--compression default", GZIP_REQUEST | GZIP_REPLY, ("grpcio-gzip", "dubbo-js", "dubbo-go", "grpc-go-gzip")),
+        Load("--compression default --mode streaming", GZIP_REQUEST | GZIP_REPLY, ("grpcio-gzip", "dubbo-go", "grpc-go")),
+        Load("--accept-gzip", PLAIN_REQUEST | GZIP_REPLY, ("grpcio-gzip", "dubbo-js", "dubbo-go", "grpc-go-gzip")),
+        Load("--accept-gzip", PLAIN_REQUEST | PLAIN_REPLY, ("grpcio", "grpc-go")),
         Load("--compression best --serialization hessian2", GZIP_REPLY, ("dubbo-js", "dubbo-go-hessian2"), ("triple",)),
     )
 ]
-LOADS = [*ECHOES, *LONG_STREAMS, *ENVELOPES, *COMPRESSED]
+HANDLED = [
+    Load(f"--response-size 7 --mode {mode}", {"response_size": 7, "call_mode": mode}, ("grpc-go-7-bytes",))
+    for mode in ("unary", "streaming")
+]
+LOADS = [*ECHOES, *LONG_STREAMS, *ENVELOPES, *COMPRESSED, *HANDLED]
 
 # What our client says of a reply that is not what was sent.
 WRONG_ECHO = re.compile(r"preflight call: reply (differs|of \d+ bytes)")
@@ -119,7 +129,7 @@ def their_clients(tally, echo_server, only):
         name = f"our {server} server"
         try:
             with serving(f"ours-{server}", command, end_code=0) as ready:
-                for peer in only:
+                for peer in (peer for peer in only if peer in CLIENTS):
                     for check, ok, detail in outcomes([*CLIENTS[peer], server, ready["addr"]]):
                         tally.record(f"{peer} → {name}: {check}", ok, detail)
             tally.record(f"{name}: starts, and ends well on SIGTERM", True)
@@ -132,7 +142,7 @@ def our_client(tally, analyze, only):
         if not any(name.startswith(peer) for peer in only):
             continue
         try:
-            with serving(name, command) as ready:
+            with serving(name, command, END_CODES.get(name)) as ready:
                 for load in (load for load in LOADS if name in load.servers):
                     for framework in load.frameworks:
                         for scenario in load.scenarios:
@@ -183,6 +193,11 @@ def self_test(tally, analyze):
         with serving("wrong-dubbo-go", [*SERVERS["dubbo-go"], *flags]) as ready:
             noticed(tally, name, outcomes([*CLIENTS["dubbo-go"], "triple", ready["addr"]]))
             analyze_notices(tally, analyze, "dubbo-go-hessian2" if flags[1:] else "dubbo-go", ready["addr"])
+    # Right ones, that answer with as many bytes as they were not to.
+    for server in ("grpc-go", "grpc-go-gzip", "grpc-go-7-bytes"):
+        spoiler = "grpc-go" if server.endswith("-7-bytes") else "grpc-go-7-bytes"
+        with serving(f"wrong-{server}", SERVERS[spoiler], END_CODES[spoiler]) as ready:
+            analyze_notices(tally, analyze, server, ready["addr"])
     silent = outcomes([sys.executable, "-c", "print('{\"check\": \"x\", \"ok\": true, \"detail\": \"\"}')"])
     tally.record("self-test: a client that ends early is a failure", not all(ok for _, ok, _ in silent))
 
@@ -208,7 +223,7 @@ def arguments():
     release = ROOT / "target" / "release"
     parser.add_argument("--echo-server", type=Path, default=release / "echo-server", metavar="PATH")
     parser.add_argument("--analyze", type=Path, default=release / "analyze", metavar="PATH")
-    parser.add_argument("--only", action="append", choices=sorted(CLIENTS), help="this peer (repeatable)")
+    parser.add_argument("--only", action="append", choices=NAMES, help="this peer (repeatable)")
     parser.add_argument("--direction", choices=["in", "out"], help="only their clients, or only our client")
     parser.add_argument("--self-test", action="store_true", help="check the checks on a wrong echo")
     return parser.parse_args()
@@ -217,7 +232,7 @@ def arguments():
 def main():
     args = arguments()
     tally = Tally()
-    only = args.only or list(CLIENTS)
+    only = args.only or NAMES
     try:
         set_up()
         if args.self_test:

@@ -17,7 +17,9 @@ ROOT = PEERS.parent.parent
 WORK = ROOT / "target" / "peers"
 PYTHON = WORK / "venv" / "bin" / "python"
 NODE_DIR = WORK / "dubbo-js"
-GO_PEER = WORK / "dubbo-go" / "peer"
+GO = WORK / "go"
+# Each is a module of its own, and a program.
+GO_PEERS = ("dubbo-go", "grpc-go")
 STUBS = WORK / "stubs"
 
 SETUP_SECONDS = 600
@@ -54,7 +56,8 @@ def set_up():
         _remember("node", packages)
 
     # Go's own caches know what has changed.
-    _install(["go", "build", "-o", str(GO_PEER), "."], cwd=PEERS / "dubbo-go")
+    for name in GO_PEERS:
+        _install(["go", "build", "-o", str(GO / name), "."], cwd=PEERS / name)
 
 
 @contextmanager

@@ -1,0 +1,3 @@
+module echo-peer
+
+go 1.26
