@@ -13,7 +13,8 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from harness import GO, GO_PEERS, NODE_DIR, PEERS, PYTHON, ROOT, PeerError, lines_of, serving, set_up
+from harness import GO, GO_PEERS, JAVA, JAVA_PEER, NODE_DIR, PEERS, PYTHON, ROOT, PeerError, lines_of, serving, set_up
+from jvmchecks import agent_checks, agent_self_test
 
 CLIENT_SECONDS = 600
 ANALYZE_SECONDS = 180
@@ -34,10 +35,13 @@ SERVERS = {
     "grpc-go": [str(GO / "grpc-go")],
     "grpc-go-gzip": [str(GO / "grpc-go"), "--accept-gzip"],
     "grpc-go-7-bytes": [str(GO / "grpc-go"), "--response-size", "7", "--sleep", "1ms"],
+    "dubbo-java": [*JAVA, "-jar", str(JAVA_PEER)],
+    "dubbo-java-7-bytes": [*JAVA, "-jar", str(JAVA_PEER), "--response-size", "7", "--sleep", "1ms"],
 }
-# Their exit code when told to end; the others just die of it.
+# Their exit code when told to end; the others just die of it. A JVM that a signal ends, drained or not, has 128 and the signal.
 END_CODES = {name: 0 for name in SERVERS if name.startswith("grpc-go")}
-NAMES = sorted({*CLIENTS, *GO_PEERS})
+END_CODES |= {name: 143 for name in SERVERS if name.startswith("dubbo-java")}
+NAMES = sorted({*CLIENTS, *GO_PEERS, "dubbo-java", "jvm-agent"})
 GZIP = {"": [], "-gzip": ["--accept-gzip"]}
 OURS = {server + gzip: [server, *flags] for server in ("triple", "grpc") for gzip, flags in GZIP.items()}
 
@@ -47,7 +51,7 @@ class Load(NamedTuple):
 
     flags: str
     says: dict
-    servers: tuple = (*CLIENTS, "grpc-go")
+    servers: tuple = (*CLIENTS, "grpc-go", "dubbo-java")
     frameworks: tuple = ("triple", "grpc")
     scenarios: tuple = ("128B-4", "1MiB-2")
 
@@ -62,23 +66,23 @@ ENVELOPES = [
     # dubbo-go reads msgpack arguments as hessian2 ones.
     Load("--serialization msgpack", {"serialization": "msgpack"}, ("grpcio", "apache-dubbo", "dubbo-js"), ("triple",)),
 ]
-# grpcio and apache-dubbo answer plainly unless they are told; dubbo-js and dubbo-go compress for whoever takes it.
+# grpcio and apache-dubbo answer plainly unless they are told, dubbo-java always; dubbo-js and dubbo-go compress for who takes it.
 PLAIN_REPLY, GZIP_REPLY = {"response_encoding": "identity"}, {"response_encoding": "gzip"}
 GZIP_REQUEST, PLAIN_REQUEST = {"request_encoding": "gzip", "compression": "default"}, {"request_encoding": "identity"}
 COMPRESSED = [
     # Of text: grpcio sends plain what gzip does not shorten.
     load._replace(flags=f"{load.flags} --payload-pattern text", scenarios=("16KiB-4",))
     for load in (
-        Load("--compression default", GZIP_REQUEST | PLAIN_REPLY, ("grpcio", "apache-dubbo")),
+        Load("--compression default", GZIP_REQUEST | PLAIN_REPLY, ("grpcio", "apache-dubbo", "dubbo-java")),
         Load("--compression default", GZIP_REQUEST | GZIP_REPLY, ("grpcio-gzip", "dubbo-js", "dubbo-go", "grpc-go-gzip")),
         Load("--compression default --mode streaming", GZIP_REQUEST | GZIP_REPLY, ("grpcio-gzip", "dubbo-go", "grpc-go")),
         Load("--accept-gzip", PLAIN_REQUEST | GZIP_REPLY, ("grpcio-gzip", "dubbo-js", "dubbo-go", "grpc-go-gzip")),
-        Load("--accept-gzip", PLAIN_REQUEST | PLAIN_REPLY, ("grpcio", "grpc-go")),
+        Load("--accept-gzip", PLAIN_REQUEST | PLAIN_REPLY, ("grpcio", "grpc-go", "dubbo-java")),
         Load("--compression best --serialization hessian2", GZIP_REPLY, ("dubbo-js", "dubbo-go-hessian2"), ("triple",)),
     )
 ]
 HANDLED = [
-    Load(f"--response-size 7 --mode {mode}", {"response_size": 7, "call_mode": mode}, ("grpc-go-7-bytes",))
+    Load(f"--response-size 7 --mode {mode}", {"response_size": 7, "call_mode": mode}, ("grpc-go-7-bytes", "dubbo-java-7-bytes"))
     for mode in ("unary", "streaming")
 ]
 LOADS = [*ECHOES, *LONG_STREAMS, *ENVELOPES, *COMPRESSED, *HANDLED]
@@ -198,6 +202,10 @@ def self_test(tally, analyze):
         spoiler = "grpc-go" if server.endswith("-7-bytes") else "grpc-go-7-bytes"
         with serving(f"wrong-{server}", SERVERS[spoiler], END_CODES[spoiler]) as ready:
             analyze_notices(tally, analyze, server, ready["addr"])
+    for server, flags in (("dubbo-java", ["--wrong"]), ("dubbo-java-7-bytes", [])):
+        with serving(f"wrong-{server}", [*SERVERS["dubbo-java"], *flags]) as ready:
+            analyze_notices(tally, analyze, server, ready["addr"])
+    agent_self_test(tally)
     silent = outcomes([sys.executable, "-c", "print('{\"check\": \"x\", \"ok\": true, \"detail\": \"\"}')"])
     tally.record("self-test: a client that ends early is a failure", not all(ok for _, ok, _ in silent))
 
@@ -242,6 +250,8 @@ def main():
                 their_clients(tally, str(args.echo_server), only)
             if args.direction != "in":
                 our_client(tally, str(args.analyze), only)
+            if "jvm-agent" in only:
+                agent_checks(tally)
     except (PeerError, OSError) as error:
         tally.record("setting up", False, str(error))
     return tally.close()

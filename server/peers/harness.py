@@ -21,6 +21,9 @@ GO = WORK / "go"
 # Each is a module of its own, and a program.
 GO_PEERS = ("dubbo-go", "grpc-go")
 STUBS = WORK / "stubs"
+JAVA_PEER = WORK / "dubbo-java" / "server.jar"
+# One small heap, so that a JVM under test is the same on every machine.
+JAVA = ["java", "-Xms512m", "-Xmx512m"]
 
 SETUP_SECONDS = 600
 INSTALL_ATTEMPTS = 3
@@ -58,6 +61,12 @@ def set_up():
     # Go's own caches know what has changed.
     for name in GO_PEERS:
         _install(["go", "build", "-o", str(GO / name), "."], cwd=PEERS / name)
+
+    jvm = sorted(path for pattern in ("pom.xml", "*/pom.xml", "*/src/**/*.java") for path in PEERS.glob(pattern))
+    jvm.append(protos / "benchmark.proto")
+    if _changed("jvm", jvm):
+        _install(["mvn", "--batch-mode", "--quiet", "-f", str(PEERS / "pom.xml"), "package"])
+        _remember("jvm", jvm)
 
 
 @contextmanager

@@ -1,0 +1,94 @@
+package analyze.peer;
+
+import analyze.agent.Agent;
+import benchmark.BenchmarkService;
+import java.io.IOException;
+import java.net.Inet4Address;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.SocketException;
+import java.nio.ByteBuffer;
+import org.apache.dubbo.config.ApplicationConfig;
+import org.apache.dubbo.config.ProtocolConfig;
+import org.apache.dubbo.config.RegistryConfig;
+import org.apache.dubbo.config.ServiceConfig;
+import org.apache.dubbo.config.bootstrap.DubboBootstrap;
+import org.apache.dubbo.config.nested.TripleConfig;
+
+/** A Dubbo echo server. It prints one line of JSON when it takes calls, and drains on SIGTERM. */
+public final class Server {
+    private static final int MESSAGE_LIMIT = 16 << 20;
+    /** What a message has beside its payload. */
+    private static final int OVERHEAD = 64 << 10;
+
+    private Server() {}
+
+    public static void main(String[] args) {
+        try {
+            Options options = Options.parse(args);
+            String debug = options.debugAddr() == null ? null : Agent.serve(options.debugAddr(), false);
+            InetSocketAddress addr = withPort(options.addr());
+            serve(options, addr);
+            System.out.println(ready(Agent.authority(addr), debug));
+            DubboBootstrap.getInstance().await();
+        } catch (IllegalArgumentException error) {
+            System.err.print(error.getMessage() + "\n" + Options.USAGE);
+            System.exit(2);
+        } catch (IOException | RuntimeException error) {
+            System.err.println(error);
+            System.exit(1);
+        }
+    }
+
+    private static void serve(Options options, InetSocketAddress addr) {
+        ApplicationConfig application = new ApplicationConfig("echo");
+        application.setQosEnable(false);
+        ServiceConfig<BenchmarkService> service = new ServiceConfig<>();
+        service.setInterface(BenchmarkService.class);
+        service.setRef(new Echo(new Answers(options)));
+        DubboBootstrap.getInstance()
+                .application(application)
+                .registry(new RegistryConfig(RegistryConfig.NO_AVAILABLE))
+                .protocol(protocol(addr))
+                .service(service)
+                .start();
+    }
+
+    /** Settings are Dubbo's own, but for the limits of messages. */
+    private static ProtocolConfig protocol(InetSocketAddress addr) {
+        TripleConfig triple = new TripleConfig();
+        triple.setMaxBodySize(MESSAGE_LIMIT + OVERHEAD);
+        triple.setMaxResponseBodySize(MESSAGE_LIMIT + OVERHEAD);
+        ProtocolConfig protocol = new ProtocolConfig("tri", addr.getPort());
+        protocol.setHost(host(addr.getAddress()));
+        protocol.setTriple(triple);
+        return protocol;
+    }
+
+    /** Dubbo listens on every address where it is told one that begins with 127; as one number, it takes it. */
+    private static String host(InetAddress addr) {
+        return addr instanceof Inet4Address
+                ? Integer.toUnsignedString(ByteBuffer.wrap(addr.getAddress()).getInt())
+                : addr.getHostAddress();
+    }
+
+    /** Dubbo has no port 0: a port that was free a moment ago. */
+    private static InetSocketAddress withPort(InetSocketAddress addr) throws IOException {
+        if (addr.getPort() != 0) {
+            return addr;
+        }
+        try (ServerSocket socket = new ServerSocket()) {
+            socket.bind(addr);
+            return (InetSocketAddress) socket.getLocalSocketAddress();
+        } catch (SocketException error) {
+            throw new IOException("--addr " + Agent.authority(addr) + ": " + error.getMessage());
+        }
+    }
+
+    private static String ready(String addr, String debug) {
+        String url = debug == null ? "null" : "\"" + debug + "\"";
+        long pid = ProcessHandle.current().pid();
+        return "{\"ready\":true,\"addr\":\"%s\",\"debug_addr\":%s,\"pid\":%d,\"cpus\":[]}".formatted(addr, url, pid);
+    }
+}
