@@ -87,7 +87,6 @@ impl CommandError {
 
     fn debug(addr: SocketAddr, source: debug_pprof::Error) -> Self {
         match source {
-            debug_pprof::Error::NotLoopback(addr) => CommandError::RemoteDebug(addr),
             debug_pprof::Error::Listen { addr, source } => CommandError::ListenDebug { addr, source },
             source => CommandError::Debug { addr, source },
         }
@@ -175,8 +174,14 @@ fn start_debug_server(command: &Serve) -> Result<Option<DebugServer>, CommandErr
 }
 
 impl Serve {
-    /// Refuses flags that contradict each other.
+    /// Refuses flags that contradict each other, before any port is taken.
     fn check(&self) -> Result<(), CommandError> {
+        if let DebugAddr::At(addr) = self.debug_addr()
+            && !addr.ip().is_loopback()
+            && !self.host().allow_remote
+        {
+            return Err(CommandError::RemoteDebug(addr));
+        }
         let Some(size) = self.handler().response_size else { return Ok(()) };
         let length = match self {
             Serve::Triple(_) | Serve::Grpc(_) => triple::benchmark_response_len(size as usize),

@@ -30,6 +30,9 @@ pub(crate) struct SuiteArgs {
     /// Load before each timed round, not counted
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) warmup: Option<String>,
+    /// The longest a call may take before it counts as failed
+    #[arg(long, visible_alias = "request-timeout", value_name = "TIME", allow_hyphen_values = true)]
+    pub(crate) timeout: Option<String>,
     /// Take no profiles
     #[arg(long)]
     pub(crate) no_profiles: bool,

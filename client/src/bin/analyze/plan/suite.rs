@@ -83,6 +83,7 @@ struct Overrides {
     rounds: Option<u32>,
     warmup: Option<Duration>,
     duration: Option<Duration>,
+    timeout: Option<Duration>,
     no_profiles: bool,
 }
 
@@ -95,10 +96,16 @@ impl Overrides {
                 "--duration {duration}: the config's load.requests, {requests}, ends rounds"
             )));
         }
+        let timeout = optional("--timeout", &args.timeout, values::timeout)?;
+        if let Some(timeout) = timeout.filter(|timeout| *timeout <= config.load.sleep) {
+            let (timeout, sleep) = (format_duration(timeout), format_duration(config.load.sleep));
+            return Err(UsageError(format!("--timeout {timeout}: must be more than the config's load.sleep, {sleep}")));
+        }
         Ok(Self {
             rounds: optional("--rounds", &args.rounds, values::rounds)?,
             warmup: optional("--warmup", &args.warmup, values::pause)?,
             duration,
+            timeout,
             no_profiles: args.no_profiles,
         })
     }
@@ -108,8 +115,8 @@ impl Overrides {
             rounds: self.rounds.unwrap_or(settings.rounds),
             warmup: self.warmup.unwrap_or(settings.warmup),
             duration: self.duration.unwrap_or(settings.duration),
+            request_timeout: self.timeout.unwrap_or(settings.request_timeout),
             profiles: settings.profiles && !self.no_profiles,
-            ..settings
         }
     }
 }

@@ -76,12 +76,14 @@ fn flags_override_the_config_and_its_changes() {
     assert!(as_written.subjects().all(|subject| subject.rounds == 7));
     assert_eq!(as_written.subjects().filter(|subject| subject.profiled).count(), 6, "not of the roofline");
     assert_eq!((as_written.label.as_str(), as_written.out.to_str()), ("before", Some("there")));
-    let flags = "--rounds 2 --duration 1s --warmup 3s --framework grpc --no-profiles --label after --out here";
+    let flags =
+        "--rounds 2 --duration 1s --warmup 3s --timeout 3m --framework grpc --no-profiles --label after --out here";
     let flagged = plan(&yaml, &flags.split(' ').collect::<Vec<_>>());
     assert_eq!(names(&flagged), [vec!["128B-5 grpc", "128B-5 raw"], vec!["128B-5 grpc streaming"]]);
     for subject in flagged.subjects() {
         assert_eq!((subject.rounds, subject.warmup, subject.profiled), (2, Duration::from_secs(3), false));
         assert_eq!(subject.round_length(), Duration::from_secs(1));
+        assert_eq!(subject.request_timeout, Duration::from_secs(180));
     }
     assert_eq!((flagged.label.as_str(), flagged.out.to_str()), ("after", Some("here")));
 }
@@ -240,6 +242,7 @@ fn what_can_not_be_planned_is_one_line() {
             &["--duration", "1s"],
             "--duration 1 s: the config's load.requests, 100, ends rounds",
         ),
+        ("load: {sleep: 2s}", &["--timeout", "2s"], "--timeout 2 s: must be more than the config's load.sleep, 2 s"),
         (
             "frameworks: grpc\nserializations: msgpack",
             &["--config", "x.yaml"],
