@@ -11,84 +11,19 @@ import re
 import sys
 import tempfile
 from pathlib import Path
-from typing import NamedTuple
 
-from harness import GO, GO_PEERS, JAVA, JAVA_PEER, NODE_DIR, PEERS, PYTHON, ROOT, PeerError, lines_of, serving, set_up
+from harness import NODE_DIR, ROOT, PeerError, lines_of, serving, set_up
 from jvmchecks import agent_checks, agent_self_test
+from plan import CLIENTS, END_CODES, GO_SERVERS, LOADS, NAMES, SERVERS
 
 CLIENT_SECONDS = 600
 ANALYZE_SECONDS = 180
 
-CLIENTS = {
-    "grpcio": [str(PYTHON), str(PEERS / "grpcio" / "client.py")],
-    "apache-dubbo": [str(PYTHON), str(PEERS / "apache-dubbo" / "client.py")],
-    "dubbo-js": ["node", str(NODE_DIR / "client.js")],
-    "dubbo-go": [str(GO / "dubbo-go"), "client"],
-}
-SERVERS = {
-    "grpcio": [str(PYTHON), str(PEERS / "grpcio" / "server.py")],
-    "apache-dubbo": [str(PYTHON), str(PEERS / "apache-dubbo" / "server.py")],
-    "grpcio-gzip": [str(PYTHON), str(PEERS / "grpcio" / "server.py"), "--gzip"],
-    "dubbo-js": ["node", str(NODE_DIR / "server.js"), "2"],
-    "dubbo-go": [str(GO / "dubbo-go"), "server"],
-    "dubbo-go-hessian2": [str(GO / "dubbo-go"), "server", "--hessian2"],
-    "grpc-go": [str(GO / "grpc-go")],
-    "grpc-go-gzip": [str(GO / "grpc-go"), "--accept-gzip"],
-    "grpc-go-7-bytes": [str(GO / "grpc-go"), "--response-size", "7", "--sleep", "1ms"],
-    "dubbo-java": [*JAVA, "-jar", str(JAVA_PEER)],
-    "dubbo-java-7-bytes": [*JAVA, "-jar", str(JAVA_PEER), "--response-size", "7", "--sleep", "1ms"],
-}
-# Their exit code when told to end; the others just die of it. A JVM that a signal ends, drained or not, has 128 and the signal.
-END_CODES = {name: 0 for name in SERVERS if name.startswith("grpc-go")}
-END_CODES |= {name: 143 for name in SERVERS if name.startswith("dubbo-java")}
-NAMES = sorted({*CLIENTS, *GO_PEERS, "dubbo-java", "jvm-agent"})
 GZIP = {"": [], "-gzip": ["--accept-gzip"]}
 OURS = {server + gzip: [server, *flags] for server in ("triple", "grpc") for gzip, flags in GZIP.items()}
 
-
-class Load(NamedTuple):
-    """A short run of our client, and what its result must say of itself: keys of it, or of its `wire`."""
-
-    flags: str
-    says: dict
-    servers: tuple = (*CLIENTS, "grpc-go", "dubbo-java")
-    frameworks: tuple = ("triple", "grpc")
-    scenarios: tuple = ("128B-4", "1MiB-2")
-
-
-ECHOES = [Load(f"--mode {mode}", {"call_mode": mode}) for mode in ("unary", "streaming")]
-LONG_STREAMS = [
-    Load(f"--mode streaming --messages-per-stream {n}", {"messages_per_stream": n}, scenarios=("128B-4",))
-    for n in (10, "unbounded")
-]
-ENVELOPES = [
-    Load("--serialization hessian2", {"serialization": "hessian2"}, ("dubbo-js", "dubbo-go-hessian2"), ("triple",)),
-    # dubbo-go reads msgpack arguments as hessian2 ones.
-    Load("--serialization msgpack", {"serialization": "msgpack"}, ("grpcio", "apache-dubbo", "dubbo-js"), ("triple",)),
-]
-# grpcio and apache-dubbo answer plainly unless they are told, dubbo-java always; dubbo-js and dubbo-go compress for who takes it.
-PLAIN_REPLY, GZIP_REPLY = {"response_encoding": "identity"}, {"response_encoding": "gzip"}
-GZIP_REQUEST, PLAIN_REQUEST = {"request_encoding": "gzip", "compression": "default"}, {"request_encoding": "identity"}
-COMPRESSED = [
-    # Of text: grpcio sends plain what gzip does not shorten.
-    load._replace(flags=f"{load.flags} --payload-pattern text", scenarios=("16KiB-4",))
-    for load in (
-        Load("--compression default", GZIP_REQUEST | PLAIN_REPLY, ("grpcio", "apache-dubbo", "dubbo-java")),
-        Load("--compression default", GZIP_REQUEST | GZIP_REPLY, ("grpcio-gzip", "dubbo-js", "dubbo-go", "grpc-go-gzip")),
-        Load("--compression default --mode streaming", GZIP_REQUEST | GZIP_REPLY, ("grpcio-gzip", "dubbo-go", "grpc-go")),
-        Load("--accept-gzip", PLAIN_REQUEST | GZIP_REPLY, ("grpcio-gzip", "dubbo-js", "dubbo-go", "grpc-go-gzip")),
-        Load("--accept-gzip", PLAIN_REQUEST | PLAIN_REPLY, ("grpcio", "grpc-go", "dubbo-java")),
-        Load("--compression best --serialization hessian2", GZIP_REPLY, ("dubbo-js", "dubbo-go-hessian2"), ("triple",)),
-    )
-]
-HANDLED = [
-    Load(f"--response-size 7 --mode {mode}", {"response_size": 7, "call_mode": mode}, ("grpc-go-7-bytes", "dubbo-java-7-bytes"))
-    for mode in ("unary", "streaming")
-]
-LOADS = [*ECHOES, *LONG_STREAMS, *ENVELOPES, *COMPRESSED, *HANDLED]
-
 # What our client says of a reply that is not what was sent.
-WRONG_ECHO = re.compile(r"preflight call: reply (differs|of \d+ bytes)")
+WRONG_ECHO = re.compile(r"preflight call[^:]*: reply (differs|of \d+ bytes)")
 
 
 class Tally:
@@ -150,20 +85,23 @@ def our_client(tally, analyze, only):
                 for load in (load for load in LOADS if name in load.servers):
                     for framework in load.frameworks:
                         for scenario in load.scenarios:
-                            problem = run_analyze(analyze, load, framework, ready["addr"], scenario)
+                            problem = run_analyze(analyze, load, framework, ready, scenario)
                             what = f"analyze → {name} as {framework}: {load.flags} {scenario}"
                             tally.record(what, not problem, problem)
         except PeerError as error:
             tally.record(f"{name}: its server starts", False, str(error))
 
 
-def run_analyze(analyze, load, framework, addr, scenario):
+def run_analyze(analyze, load, framework, ready, scenario):
     """What went wrong with a short run of our client against a foreign server, "" if nothing."""
     with tempfile.TemporaryDirectory() as out:
-        command = [analyze, "--framework", framework, "--addr", f"{framework}={addr}", "--scenario", scenario]
-        command += [*load.flags.split(), "--rounds", "1", "--duration", "500ms", "--warmup", "100ms"]
+        command = [analyze, "--framework", framework, "--addr", f"{framework}={ready['addr']}", "--scenario", scenario]
+        if ready.get("debug_addr"):
+            command += ["--debug", f"{framework}={ready['debug_addr']}", "--no-profiles"]
+        command += ["--rounds", "1", "--warmup", "100ms", *load.flags.split()]
+        command += [] if "--duration" in load.flags else ["--duration", "500ms"]
         lines, err, code = lines_of([*command, "--out", out, "--format", "json"], ANALYZE_SECONDS)
-    if code != 0:
+    if code != (1 if load.fails else 0) or load.fails not in err:
         return f"exit {code}: {err.strip()[-600:]}"
     try:
         results = json.loads("\n".join(lines))
@@ -172,49 +110,67 @@ def run_analyze(analyze, load, framework, addr, scenario):
     results = results if isinstance(results, list) else [results]
     if len(results) != 1:
         return f"{len(results)} results, not one"
-    result = results[0]
-    if result["success_rate"] != 100 or not result["success_requests"]:
-        kept = {key: result[key] for key in ("success_rate", "success_requests", "failure_requests")}
+    return problem_of(results[0], load)
+
+
+def problem_of(result, load):
+    """What a result says that it must not say, "" if nothing."""
+    kept = {key: result[key] for key in ("success_rate", "success_requests", "failure_requests", "unfinished_requests")}
+    if not load.fails and (result["success_rate"] != 100 or not result["success_requests"]):
         return f"{kept} {result.get('warnings')}"
+    if result["total_requests"] != sum(kept[key] for key in kept if key != "success_rate"):
+        return f"{kept} are not all of {result['total_requests']}"
+    for round in result["rounds"]:
+        if (counted := answered(round)) not in (None, round["ok"]):
+            return f"{round['ok']} right calls, but the server counted {counted}"
+    if not any(load.warns in warning for warning in result["warnings"] or [""]):
+        return f"warns {result['warnings']}, must warn {load.warns!r}"
     said = {key: (result["wire"] | result).get(key) for key in load.says}
     return "" if said == load.says else f"says {said}, must say {load.says}"
+
+
+def answered(round):
+    """How many messages the server itself says that it answered in a round; None if it doesn't count."""
+    if not round["server"] or not round["server"]["after"]["ops"]:
+        return None
+    before, after = (round["server"][when]["ops"] for when in ("before", "after"))
+    return sum(after[method]["ok"] - before[method]["ok"] for method in after)
 
 
 def self_test(tally, analyze):
     """Every check of every client, on an echo that is wrong: it must fail there."""
     wrong_grpc = [*SERVERS["grpcio"], "--wrong"]
     with serving("wrong-grpcio", wrong_grpc) as ready:
-        for peer in ("grpcio", "apache-dubbo"):
+        for peer in ("grpcio", "apache-dubbo", "grpc-go"):
             noticed(tally, peer, outcomes([*CLIENTS[peer], "triple", ready["addr"]]))
-        analyze_notices(tally, analyze, "grpcio", ready["addr"])
+        analyze_notices(tally, analyze, "grpcio", ready)
     for version in ("1.1", "2"):  # a Node server speaks one HTTP version a port
         with serving(f"wrong-dubbo-js-{version}", ["node", str(NODE_DIR / "server.js"), version, "--wrong"]) as ready:
             noticed(tally, f"dubbo-js (HTTP/{version})", outcomes([*CLIENTS["dubbo-js"], "triple", ready["addr"], version]))
             if version == "2":
-                analyze_notices(tally, analyze, "dubbo-js", ready["addr"])
-    for flags in (["--wrong"], ["--wrong", "--hessian2"]):
-        name = " ".join(["dubbo-go", *flags[1:]])
-        with serving("wrong-dubbo-go", [*SERVERS["dubbo-go"], *flags]) as ready:
-            noticed(tally, name, outcomes([*CLIENTS["dubbo-go"], "triple", ready["addr"]]))
-            analyze_notices(tally, analyze, "dubbo-go-hessian2" if flags[1:] else "dubbo-go", ready["addr"])
-    # Right ones, that answer with as many bytes as they were not to.
-    for server in ("grpc-go", "grpc-go-gzip", "grpc-go-7-bytes"):
-        spoiler = "grpc-go" if server.endswith("-7-bytes") else "grpc-go-7-bytes"
-        with serving(f"wrong-{server}", SERVERS[spoiler], END_CODES[spoiler]) as ready:
-            analyze_notices(tally, analyze, server, ready["addr"])
+                analyze_notices(tally, analyze, "dubbo-js", ready)
+    for server in ("dubbo-go-protocol", "dubbo-go-protocol-hessian2"):
+        with serving(f"wrong-{server}", [*SERVERS[server], "--wrong"]) as ready:
+            noticed(tally, server, outcomes([*CLIENTS["dubbo-go-protocol"], "triple", ready["addr"]]))
+            analyze_notices(tally, analyze, server, ready)
+    # Right ones, that are set as they should not be.
+    for server, command in GO_SERVERS.items():
+        wrong = ["--response-size", "-1" if "-7-bytes" in server else "7"]
+        with serving(f"wrong-{server}", [*command, *wrong], 0) as ready:
+            analyze_notices(tally, analyze, server, ready)
     for server, flags in (("dubbo-java", ["--wrong"]), ("dubbo-java-7-bytes", [])):
         with serving(f"wrong-{server}", [*SERVERS["dubbo-java"], *flags]) as ready:
-            analyze_notices(tally, analyze, server, ready["addr"])
+            analyze_notices(tally, analyze, server, ready)
     agent_self_test(tally)
     silent = outcomes([sys.executable, "-c", "print('{\"check\": \"x\", \"ok\": true, \"detail\": \"\"}')"])
     tally.record("self-test: a client that ends early is a failure", not all(ok for _, ok, _ in silent))
 
 
-def analyze_notices(tally, analyze, server, addr):
+def analyze_notices(tally, analyze, server, ready):
     """Our client on a wrong echo, in every way it is run against that server."""
     for load in (load for load in LOADS if server in load.servers):
         framework, scenario = load.frameworks[-1], load.scenarios[0]
-        problem = run_analyze(analyze, load._replace(says={}), framework, addr, scenario)
+        problem = run_analyze(analyze, load._replace(says={}), framework, ready, scenario)
         what = f"self-test: analyze notices a wrong echo of {server} as {framework}: {load.flags}"
         tally.record(what, WRONG_ECHO.search(problem) is not None, problem or "it took the echo for right")
 

@@ -18,8 +18,13 @@ WORK = ROOT / "target" / "peers"
 PYTHON = WORK / "venv" / "bin" / "python"
 NODE_DIR = WORK / "dubbo-js"
 GO = WORK / "go"
-# Each is a module of its own, and a program.
-GO_PEERS = ("dubbo-go", "grpc-go")
+# Programs by the package they are built from. A folder with a go.mod is a framework, and its package a server under test.
+GO_PACKAGES = {
+    "connect-go": "connect-go",
+    "dubbo-go-protocol": "dubbo-go/protocol",
+    "grpc-go": "grpc-go",
+    "grpc-go-client": "grpc-go/client",
+}
 STUBS = WORK / "stubs"
 JAVA_PEER = WORK / "dubbo-java" / "server.jar"
 # One small heap, so that a JVM under test is the same on every machine.
@@ -59,8 +64,9 @@ def set_up():
         _remember("node", packages)
 
     # Go's own caches know what has changed.
-    for name in GO_PEERS:
-        _install(["go", "build", "-o", str(GO / name), "."], cwd=PEERS / name)
+    for name, package in GO_PACKAGES.items():
+        module, _, folder = package.partition("/")
+        _install(["go", "build", "-o", str(GO / name), f"./{folder}"], cwd=PEERS / module)
 
     jvm = sorted(path for pattern in ("pom.xml", "*/pom.xml", "*/src/**/*.java") for path in PEERS.glob(pattern))
     jvm.append(protos / "benchmark.proto")

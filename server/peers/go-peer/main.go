@@ -65,6 +65,10 @@ func run(framework string, start func(Options, *Echo) (Server, error)) error {
 		os.Exit(usageError)
 	}
 
+	stdout, err := takeStdout()
+	if err != nil {
+		return fmt.Errorf("cannot keep standard output for the ready line: %w", err)
+	}
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM, syscall.SIGINT)
 	listener, err := net.Listen("tcp", *addr)
@@ -82,7 +86,7 @@ func run(framework string, start func(Options, *Echo) (Server, error)) error {
 	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve() }()
-	if err := printReady(framework, listener.Addr(), debug); err != nil {
+	if err := printReady(stdout, framework, listener.Addr(), debug); err != nil {
 		return fmt.Errorf("cannot write the ready line: %w", err)
 	}
 	select {

@@ -21,9 +21,19 @@ type ready struct {
 	CPUs      []int  `json:"cpus"`
 }
 
-// Prints the one line on stdout that says where the server is.
-func printReady(framework string, addr, debugAddr net.Addr) error {
-	return json.NewEncoder(os.Stdout).Encode(ready{
+// Standard output as it was; what is written to it from now on, such as a framework's log, goes to standard error.
+func takeStdout() (*os.File, error) {
+	fd, err := syscall.Dup(syscall.Stdout)
+	if err != nil {
+		return nil, err
+	}
+	syscall.CloseOnExec(fd)
+	return os.NewFile(uintptr(fd), "stdout"), syscall.Dup3(syscall.Stderr, syscall.Stdout, 0)
+}
+
+// Prints the one line that says where the server is.
+func printReady(stdout *os.File, framework string, addr, debugAddr net.Addr) error {
+	return json.NewEncoder(stdout).Encode(ready{
 		Ready:     true,
 		Framework: framework,
 		Version:   moduleVersion(framework),

@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	echo-peer v0.0.0
+	golang.org/x/sync v0.23.0
 	google.golang.org/grpc v1.85.0
 	google.golang.org/protobuf v1.36.12
 )

@@ -17,7 +17,6 @@ const (
 	unaryCall  = "/benchmark.BenchmarkService/UnaryCall"
 	streamCall = "/benchmark.BenchmarkService/StreamCall"
 	limit      = 16 << 20
-	oversize   = 17 << 20
 )
 
 func main() {
