@@ -14,13 +14,13 @@ from pathlib import Path
 
 from harness import NODE_DIR, ROOT, PeerError, lines_of, serving, set_up
 from jvmchecks import agent_checks, agent_self_test
-from plan import CLIENTS, END_CODES, GO_SERVERS, LOADS, NAMES, SERVERS
+from plan import CLIENTS, CLIENTS_WITH_TIMEOUTS, END_CODES, GO_SERVERS, LOADS, NAMES, SERVERS
 
 CLIENT_SECONDS = 600
 ANALYZE_SECONDS = 180
 
-GZIP = {"": [], "-gzip": ["--accept-gzip"]}
-OURS = {server + gzip: [server, *flags] for server in ("triple", "grpc") for gzip, flags in GZIP.items()}
+VARIANTS = {"": [], "-gzip": ["--accept-gzip"], "-slow": ["--sleep", "300ms"]}
+OURS = {server + name: [server, *flags] for server in ("triple", "grpc") for name, flags in VARIANTS.items()}
 
 # What our client says of a reply that is not what was sent.
 WRONG_ECHO = re.compile(r"preflight call[^:]*: reply (differs|of \d+ bytes)")
@@ -68,7 +68,8 @@ def their_clients(tally, echo_server, only):
         name = f"our {server} server"
         try:
             with serving(f"ours-{server}", command, end_code=0) as ready:
-                for peer in (peer for peer in only if peer in CLIENTS):
+                clients = CLIENTS_WITH_TIMEOUTS if server.endswith("-slow") else CLIENTS
+                for peer in (peer for peer in only if peer in clients):
                     for check, ok, detail in outcomes([*CLIENTS[peer], server, ready["addr"]]):
                         tally.record(f"{peer} → {name}: {check}", ok, detail)
             tally.record(f"{name}: starts, and ends well on SIGTERM", True)
@@ -141,8 +142,10 @@ def self_test(tally, analyze):
     """Every check of every client, on an echo that is wrong: it must fail there."""
     wrong_grpc = [*SERVERS["grpcio"], "--wrong"]
     with serving("wrong-grpcio", wrong_grpc) as ready:
-        for peer in ("grpcio", "apache-dubbo", "grpc-go"):
+        for peer in ("grpcio", "apache-dubbo", "grpc-go", "dubbo-go"):
             noticed(tally, peer, outcomes([*CLIENTS[peer], "triple", ready["addr"]]))
+        for peer in CLIENTS_WITH_TIMEOUTS:
+            noticed(tally, f"{peer} (timeouts)", outcomes([*CLIENTS[peer], "triple-slow", ready["addr"]]))
         analyze_notices(tally, analyze, "grpcio", ready)
     for version in ("1.1", "2"):  # a Node server speaks one HTTP version a port
         with serving(f"wrong-dubbo-js-{version}", ["node", str(NODE_DIR / "server.js"), version, "--wrong"]) as ready:

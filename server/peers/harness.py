@@ -21,6 +21,8 @@ GO = WORK / "go"
 # Programs by the package they are built from. A folder with a go.mod is a framework, and its package a server under test.
 GO_PACKAGES = {
     "connect-go": "connect-go",
+    "dubbo-go": "dubbo-go",
+    "dubbo-go-client": "dubbo-go/client",
     "dubbo-go-protocol": "dubbo-go/protocol",
     "grpc-go": "grpc-go",
     "grpc-go-client": "grpc-go/client",

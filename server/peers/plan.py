@@ -9,8 +9,10 @@ CLIENTS = {
     "apache-dubbo": [str(PYTHON), str(PEERS / "apache-dubbo" / "client.py")],
     "dubbo-js": ["node", str(NODE_DIR / "client.js")],
     "dubbo-go-protocol": [str(GO / "dubbo-go-protocol"), "client"],
+    "dubbo-go": [str(GO / "dubbo-go-client")],
     "grpc-go": [str(GO / "grpc-go-client")],
 }
+CLIENTS_WITH_TIMEOUTS = ("dubbo-go", "grpc-go")
 # Those without an exit code of their own: they just die when told to end.
 CHECKING = {
     "grpcio": [str(PYTHON), str(PEERS / "grpcio" / "server.py")],
@@ -30,6 +32,9 @@ GO_SERVERS = {
     "connect-go": [str(GO / "connect-go")],
     "connect-go-7-bytes": [str(GO / "connect-go"), *_SEVEN],
     "connect-go-4-streams": [str(GO / "connect-go"), "--max-concurrent-streams", "4"],
+    "dubbo-go": [str(GO / "dubbo-go")],
+    "dubbo-go-7-bytes": [str(GO / "dubbo-go"), *_SEVEN],
+    "dubbo-go-hessian2": [str(GO / "dubbo-go"), "--serialization", "hessian2"],
 }
 JAVA_SERVERS = {
     "dubbo-java": [*JAVA, "-jar", str(JAVA_PEER)],
@@ -46,7 +51,7 @@ class Load(NamedTuple):
 
     flags: str
     says: dict
-    servers: tuple = ("grpcio", "apache-dubbo", "dubbo-js", "dubbo-go-protocol", "grpc-go", "connect-go", "dubbo-java")
+    servers: tuple = ("grpcio", "apache-dubbo", "dubbo-js", "dubbo-go-protocol", "dubbo-go", "grpc-go", "connect-go", "dubbo-java")
     frameworks: tuple = ("triple", "grpc")
     scenarios: tuple = ("128B-4", "1MiB-2")
     # What a warning of it must say.
@@ -60,17 +65,18 @@ LONG_STREAMS = [
     Load(f"--mode streaming --messages-per-stream {n}", {"messages_per_stream": n}, scenarios=("128B-4",))
     for n in (10, "unbounded")
 ]
+_HESSIAN2 = ("dubbo-js", "dubbo-go-protocol-hessian2", "dubbo-go-hessian2")
 ENVELOPES = [
-    Load("--serialization hessian2", {"serialization": "hessian2"}, ("dubbo-js", "dubbo-go-protocol-hessian2"), ("triple",)),
-    # dubbo-go reads msgpack arguments as hessian2 ones.
+    Load("--serialization hessian2", {"serialization": "hessian2"}, _HESSIAN2, ("triple",)),
+    # dubbo-go's server reads msgpack arguments as hessian2 ones.
     Load("--serialization msgpack", {"serialization": "msgpack"}, ("grpcio", "apache-dubbo", "dubbo-js"), ("triple",)),
 ]
 # grpcio and apache-dubbo answer plainly unless they are told, dubbo-java always, grpc-go as it was asked; the others compress
 # for whoever takes it.
 PLAIN_REPLY, GZIP_REPLY = {"response_encoding": "identity"}, {"response_encoding": "gzip"}
 GZIP_REQUEST, PLAIN_REQUEST = {"request_encoding": "gzip", "compression": "default"}, {"request_encoding": "identity"}
-_EAGER = ("grpcio-gzip", "dubbo-js", "dubbo-go-protocol", "grpc-go-gzip", "connect-go")
-_EAGER_IN_STREAMS = ("grpcio-gzip", "dubbo-go-protocol", "grpc-go", "connect-go")
+_EAGER = ("grpcio-gzip", "dubbo-js", "dubbo-go-protocol", "dubbo-go", "grpc-go-gzip", "connect-go")
+_EAGER_IN_STREAMS = ("grpcio-gzip", "dubbo-go-protocol", "dubbo-go", "grpc-go", "connect-go")
 COMPRESSED = [
     # Of text: grpcio sends plain what gzip does not shorten.
     load._replace(flags=f"{load.flags} --payload-pattern text", scenarios=("16KiB-4",))
@@ -80,14 +86,14 @@ COMPRESSED = [
         Load("--compression default --mode streaming", GZIP_REQUEST | GZIP_REPLY, _EAGER_IN_STREAMS),
         Load("--accept-gzip", PLAIN_REQUEST | GZIP_REPLY, _EAGER),
         Load("--accept-gzip", PLAIN_REQUEST | PLAIN_REPLY, ("grpcio", "grpc-go", "dubbo-java")),
-        Load("--compression best --serialization hessian2", GZIP_REPLY, ("dubbo-js", "dubbo-go-protocol-hessian2"), ("triple",)),
+        Load("--compression best --serialization hessian2", GZIP_REPLY, _HESSIAN2, ("triple",)),
     )
 ]
 HANDLED = [
     Load(
         f"--response-size 7 --mode {mode}",
         {"response_size": 7, "call_mode": mode},
-        ("grpc-go-7-bytes", "connect-go-7-bytes", "dubbo-java-7-bytes"),
+        ("grpc-go-7-bytes", "connect-go-7-bytes", "dubbo-go-7-bytes", "dubbo-java-7-bytes"),
     )
     for mode in ("unary", "streaming")
 ]

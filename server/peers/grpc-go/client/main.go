@@ -1,4 +1,5 @@
-// grpc-go, as its users call it, against one of our servers: `client triple|triple-gzip|grpc|grpc-gzip HOST:PORT`.
+// grpc-go, as its users call it, against one of our servers:
+// `client triple|triple-gzip|triple-slow|grpc|grpc-gzip|grpc-slow HOST:PORT`.
 package main
 
 import (
@@ -33,7 +34,7 @@ type client struct {
 
 func main() {
 	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: client triple|triple-gzip|grpc|grpc-gzip HOST:PORT")
+		fmt.Fprintln(os.Stderr, "usage: client triple|triple-gzip|triple-slow|grpc|grpc-gzip|grpc-slow HOST:PORT")
 		os.Exit(2)
 	}
 	kind, addr := os.Args[1], os.Args[2]
@@ -47,6 +48,15 @@ func main() {
 	}
 	defer conn.Close()
 	c := &client{conn: conn, stub: benchmark.NewBenchmarkServiceClient(conn)}
+	if strings.HasSuffix(kind, "-slow") {
+		c.timeouts()
+	} else {
+		c.all(kind)
+	}
+	c.Close()
+}
+
+func (c *client) all(kind string) {
 	// tonic as it comes: OUT_OF_RANGE for oversize, no gzip unless it is switched on, no health.
 	tonic, takesGzip := strings.HasPrefix(kind, "grpc"), kind != "grpc"
 	c.echoes()
@@ -57,7 +67,22 @@ func main() {
 		c.health()
 	}
 	c.Run("unary on the same connection after the refusals", func(ctx context.Context) error { return c.unary(ctx, 16<<10) })
-	c.Close()
+}
+
+// The server takes 300 ms for a reply.
+func (c *client) timeouts() {
+	within := func(limit time.Duration) func(context.Context) error {
+		return func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, limit)
+			defer cancel()
+			return c.unary(ctx, 128)
+		}
+	}
+	c.Run("a call that may take longer", within(10*time.Second))
+	c.Run("a call that may not", func(ctx context.Context) error {
+		return check.ExpectCode(codes.DeadlineExceeded, status.Code, within(50*time.Millisecond)(ctx))
+	})
+	c.Run("a call after the timeout", within(10*time.Second))
 }
 
 func (c *client) unary(ctx context.Context, size int, options ...grpc.CallOption) error {
