@@ -10,11 +10,13 @@ import json
 import re
 import sys
 import tempfile
+import threading
+import urllib.request
 from pathlib import Path
 
 from harness import NODE_DIR, ROOT, PeerError, lines_of, serving, set_up
 from jvmchecks import agent_checks, agent_self_test
-from plan import CLIENTS, CLIENTS_WITH_TIMEOUTS, END_CODES, GO_SERVERS, LOADS, NAMES, SERVERS
+from plan import CLIENTS, CLIENTS_WITH_TIMEOUTS, DRAINING, END_CODES, GO_SERVERS, LOADS, NAMES, SERVERS
 
 CLIENT_SECONDS = 600
 ANALYZE_SECONDS = 180
@@ -91,6 +93,35 @@ def our_client(tally, analyze, only):
                             tally.record(what, not problem, problem)
         except PeerError as error:
             tally.record(f"{name}: its server starts", False, str(error))
+
+
+def drains(tally, only):
+    """A server under test answers what is in flight when it is told to end."""
+    for name in (name for name in DRAINING if name in only):
+        try:
+            answered_last(tally, name)
+        except (PeerError, OSError) as error:
+            tally.record(f"{name}: drains", False, str(error))
+
+
+def answered_last(tally, name):
+    # Of the checks of a client only the first is of interest: the others find no server.
+    reported = []
+    with serving(f"{name}-drains", [*SERVERS[name], "--sleep", "2s"], END_CODES[name]) as ready:
+        client = [*CLIENTS["grpc-go"], "grpc-slow", ready["addr"]]
+        calling = threading.Thread(target=lambda: reported.extend(outcomes(client)))
+        calling.start()
+        while not sum(started(ready["debug_addr"]).values()) and calling.is_alive():
+            pass
+    calling.join()
+    _, ok, detail = reported[0]
+    tally.record(f"{name}: what is in flight on SIGTERM is answered", ok, detail)
+
+
+def started(debug_addr):
+    """How many messages a server has begun to answer, by method."""
+    with urllib.request.urlopen(f"{debug_addr}/debug/vars", timeout=CLIENT_SECONDS) as answer:
+        return {method: counts["started"] for method, counts in json.load(answer)["ops"].items()}
 
 
 def run_analyze(analyze, load, framework, ready, scenario):
@@ -209,6 +240,7 @@ def main():
                 their_clients(tally, str(args.echo_server), only)
             if args.direction != "in":
                 our_client(tally, str(args.analyze), only)
+                drains(tally, only)
             if "jvm-agent" in only:
                 agent_checks(tally)
     except (PeerError, OSError) as error:

@@ -43,6 +43,7 @@ JAVA_SERVERS = {
 SERVERS = CHECKING | GO_SERVERS | JAVA_SERVERS
 # Their exit code when told to end. A JVM that a signal ends, drained or not, has 128 and the signal.
 END_CODES = dict.fromkeys(GO_SERVERS, 0) | dict.fromkeys(JAVA_SERVERS, 143)
+DRAINING = ("grpc-go", "connect-go", "dubbo-go")
 NAMES = sorted({*CLIENTS, "connect-go", "dubbo-java", "jvm-agent"})
 
 
