@@ -1,7 +1,8 @@
-"""Checks what a run of `analyze` left: `check_results.py OUT LABEL`. Needs the package jsonschema.
+"""Checks what a run of `analyze` left: `check_results.py OUT LABEL [FRAMEWORK…]`, of triple and grpc. Needs the package jsonschema.
 
 Every result: valid by client/result.schema.json, the keys of dubbo-go's benchmark suite and ours present, the ledger closed,
-every call right, its files there. For the RPC servers: allocations counted, and explained by their sites within 1 %.
+every call right, its files there. For our RPC servers: allocations counted, and explained by their sites within 1 %. For those of
+others: what they were built from, and what their runtime counts.
 """
 
 import json
@@ -23,6 +24,11 @@ page_faults_per_op syscalls_per_op client_context_switches_per_op client_page_fa
 missed_requests syscalls failure""".split()
 RPC = {"triple", "grpc"}
 SITES_TOLERANCE = 0.01
+MEASURED_KEYS = """server_cpu_us_per_op sent_bytes_per_op received_bytes_per_op memory_avg_mb client_memory_avg_mb context_switches_per_op
+client_context_switches_per_op""".split()
+# The sizes that were asked for are a secret of Go's, and its allocation profile is sampled.
+GO_KEYS = "allocs_per_op bytes_per_op frees_per_op".split()
+GO_FILES = "cpu_profile allocs_profile heap_profile cpu_flamegraph alloc_space_flamegraph alloc_objects_flamegraph server_log".split()
 
 
 def problems_of(path, schema):
@@ -40,26 +46,41 @@ def problems_of(path, schema):
     yield from (f"{name} is not there: {file}" for name, file in files_of(result) if not (path.parent / file).is_file())
     if result["framework"] in RPC:
         yield from rpc_problems(result)
+    elif result["framework"] != "raw":
+        yield from peer_problems(result)
 
 
 def files_of(result):
     return [(name, file) for name, file in result["files"].items() if file is not None]
 
 
-def rpc_problems(result):
-    keys = ["allocs_per_op", "bytes_per_op", "requested_bytes_per_op", "copies_per_op", "server_cpu_us_per_op", "sent_bytes_per_op",
-            "received_bytes_per_op", "memory_avg_mb", "client_memory_avg_mb", "context_switches_per_op",
-            "client_context_switches_per_op"]
+def figure_problems(result, keys):
+    keys = [*keys, *MEASURED_KEYS]
     if result["load"]["kind"] == "closed" and not result["load"]["think_ms"] + result["load"]["sleep_ms"]:
         keys.append("roofline_ratio")
     for key in keys:
         if not (result[key] or 0) > 0:
             yield f"{key} is {result[key]}"
+    if not result["wire"]:
+        yield "the wire is unknown"
+
+
+def peer_problems(result):
+    built = {key: result["environment"][key] for key in ("framework_version", "runtime", "peer_build", "server_cpus")}
+    if not all(built.values()):
+        yield f"unknown of what was built: {built}"
+    is_go = (built["runtime"] or "").startswith("go")
+    yield from figure_problems(result, GO_KEYS if is_go else [])
+    absent = [name for name in GO_FILES if is_go and result["files"][name] is None]
+    if absent:
+        yield f"not written: {absent}"
+
+
+def rpc_problems(result):
+    yield from figure_problems(result, ["allocs_per_op", "bytes_per_op", "requested_bytes_per_op", "copies_per_op"])
     absent = [name for name, file in result["files"].items() if file is None]
     if absent:
         yield f"not written: {absent}"
-    if not result["wire"]:
-        yield "the wire is unknown"
     sites = result["sites"]
     if not sites or not sites["rows"]:
         yield "no allocating sites"
@@ -68,7 +89,7 @@ def rpc_problems(result):
 
 
 def main():
-    out, label = Path(sys.argv[1]), sys.argv[2]
+    out, label, wanted = Path(sys.argv[1]), sys.argv[2], set(sys.argv[3:]) or RPC
     schema = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text()))
     paths = sorted((out / "data" / label).glob("*.json"))
     failed = 0
@@ -76,7 +97,7 @@ def main():
         problems = list(problems_of(path, schema))
         print(f"{'FAIL' if problems else 'ok  '} {path.name}", *problems, sep="\n     ")
         failed += bool(problems)
-    absent = RPC - {json.loads(path.read_text()).get("framework") for path in paths}
+    absent = wanted - {json.loads(path.read_text()).get("framework") for path in paths}
     if absent:
         print(f"FAIL no result for {sorted(absent)} in {out / 'data' / label}")
     return 1 if failed or absent else 0

@@ -11,7 +11,7 @@ use std::{fs, net::SocketAddr, sync::mpsc, thread, time::Duration};
 
 use analyze::{
     load::{Case, Driver, Live, LoadSpec, Window},
-    scenario::{Framework, Scenario},
+    scenario::{Framework, Protocol, Scenario},
     stats,
 };
 use bytes::Bytes;
@@ -87,10 +87,10 @@ fn serve(framework: Framework) -> SocketAddr {
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
             ready.send(listener.local_addr().expect("its address")).expect("the main thread waits");
             let forever = std::future::pending();
-            match framework {
-                Framework::Triple => echo_server::triple::run(listener, Default::default(), forever).await,
-                Framework::Grpc => echo_server::grpc::run(listener, Default::default(), forever).await,
-                Framework::Raw => echo_server::raw::run(listener, Default::default(), forever).await,
+            match framework.protocol() {
+                Protocol::Triple => echo_server::triple::run(listener, Default::default(), forever).await,
+                Protocol::Grpc => echo_server::grpc::run(listener, Default::default(), forever).await,
+                Protocol::Raw => echo_server::raw::run(listener, Default::default(), forever).await,
             }
             .expect("the server serves");
         });

@@ -7,7 +7,7 @@ use std::future::pending;
 
 use analyze::{
     load::{CallMode, Driver},
-    scenario::Framework,
+    scenario::{Framework, Protocol},
 };
 use debug_pprof::ops::{self, Method, MethodCounts};
 use echo_server::{grpc, methods, raw, triple};
@@ -17,14 +17,14 @@ use tokio::net::TcpListener;
 /// Alone in this program, since the servers' counts are the process's.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_servers_count_the_calls_that_the_ledger_has() {
-    for framework in Framework::ALL {
+    for framework in Framework::OURS {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
         tokio::spawn(async move {
-            match framework {
-                Framework::Triple => triple::run(listener, Default::default(), pending()).await,
-                Framework::Grpc => grpc::run(listener, Default::default(), pending()).await,
-                Framework::Raw => raw::run(listener, Default::default(), pending()).await,
+            match framework.protocol() {
+                Protocol::Triple => triple::run(listener, Default::default(), pending()).await,
+                Protocol::Grpc => grpc::run(listener, Default::default(), pending()).await,
+                Protocol::Raw => raw::run(listener, Default::default(), pending()).await,
             }
         });
         for mode in [CallMode::Unary, CallMode::Streaming] {

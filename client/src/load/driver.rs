@@ -15,7 +15,7 @@ use super::{
     raw,
     tally::Ledger,
 };
-use crate::scenario::Framework;
+use crate::scenario::Protocol;
 
 /// Open connections to one server, for any number of windows one after another.
 ///
@@ -44,8 +44,8 @@ impl Driver {
     pub async fn connect(spec: LoadSpec) -> Result<Self, LoadError> {
         spec.validate()?;
         let count = spec.case.connections.min(spec.case.scenario.concurrency as usize);
-        let connections = match spec.framework {
-            Framework::Triple | Framework::Grpc => {
+        let connections = match spec.framework.protocol() {
+            Protocol::Triple | Protocol::Grpc => {
                 let mut connections = Vec::with_capacity(count);
                 for _ in 0..count {
                     let socket = open_socket(&spec).await?;
@@ -56,7 +56,7 @@ impl Driver {
                 }
                 Connections::Http2(connections, http2::Template::new(&spec))
             }
-            Framework::Raw => {
+            Protocol::Raw => {
                 let template = raw::Template::new(&spec);
                 let mut connections = Vec::with_capacity(count);
                 for _ in 0..count {

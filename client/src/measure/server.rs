@@ -21,6 +21,8 @@ use super::bind_to;
 
 /// From its start to its ready line.
 const START_TIME: Duration = Duration::from_secs(20);
+/// The same for a program of which nothing is known: a JVM on a busy machine takes its time.
+const FOREIGN_START_TIME: Duration = Duration::from_secs(60);
 /// How often it is looked whether something listens, or has ended.
 const POLL: Duration = Duration::from_millis(20);
 /// From the signal to drain to its end; our servers drain for at most 10 s.
@@ -97,15 +99,30 @@ impl ServerProcess {
     /// # Errors
     /// [`ServerError`]; no process is left then.
     pub async fn start(start: &ServerStart) -> Result<Self, ServerError> {
+        Self::await_ready(start, command(start), START_TIME).await
+    }
+
+    /// Starts somebody else's server that prints a ready line as ours do, bound to these CPUs, and waits for the line, at most
+    /// 60 s. It is told to end when this process ends.
+    ///
+    /// # Errors
+    /// [`ServerError`]; no process is left then.
+    pub async fn start_bound(start: &ServerStart, cpus: Option<&[u32]>) -> Result<Self, ServerError> {
+        let mut command = command(start);
+        bind(&mut command, cpus);
+        Self::await_ready(start, command, FOREIGN_START_TIME).await
+    }
+
+    async fn await_ready(start: &ServerStart, mut command: Command, limit: Duration) -> Result<Self, ServerError> {
         let log = open_log(&start.log)?;
-        let mut child = spawn(start, command(start).stdout(Stdio::piped()).stderr(log))?;
+        let mut child = spawn(start, command.stdout(Stdio::piped()).stderr(log))?;
         let not_ready = |problem| ServerError::NotReady { problem, log: start.log.clone() };
         let mut line = String::new();
         let Some(stdout) = child.stdout.take() else {
             return Err(not_ready("has no stdout".to_owned()));
         };
-        match timeout(START_TIME, BufReader::new(stdout).read_line(&mut line)).await {
-            Err(_) => return Err(not_ready(format!("said nothing for {} s", START_TIME.as_secs()))),
+        match timeout(limit, BufReader::new(stdout).read_line(&mut line)).await {
+            Err(_) => return Err(not_ready(format!("said nothing for {} s", limit.as_secs()))),
             Ok(Err(error)) => return Err(not_ready(format!("could not be heard: {error}"))),
             Ok(Ok(0)) => return Err(not_ready(format!("ended before it was ready{}", exit_status(&mut child).await))),
             Ok(Ok(_)) => {}
@@ -130,14 +147,7 @@ impl ServerProcess {
         let both = log.try_clone().map_err(|source| ServerError::Log { path: start.log.clone(), source })?;
         let mut command = command(start);
         command.stdout(both).stderr(log);
-        let bound = cpus.map(<[u32]>::to_vec);
-        // SAFETY: between fork and exec it makes two system calls and takes no memory and no lock.
-        unsafe {
-            command.pre_exec(move || {
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
-                bound.as_deref().map_or(Ok(()), bind_to)
-            });
-        }
+        bind(&mut command, cpus);
         let mut child = spawn(start, &mut command)?;
         let deadline = Instant::now() + START_TIME;
         while TcpStream::connect(addr).await.is_err() {
@@ -199,6 +209,18 @@ fn command(start: &ServerStart) -> Command {
         .process_group(0)
         .kill_on_drop(true);
     command
+}
+
+/// Binds what is started to these CPUs, and to this process's life.
+fn bind(command: &mut Command, cpus: Option<&[u32]>) {
+    let bound = cpus.map(<[u32]>::to_vec);
+    // SAFETY: between fork and exec it makes two system calls and takes no memory and no lock.
+    unsafe {
+        command.pre_exec(move || {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
+            bound.as_deref().map_or(Ok(()), bind_to)
+        });
+    }
 }
 
 fn spawn(start: &ServerStart, command: &mut Command) -> Result<Child, ServerError> {

@@ -28,7 +28,7 @@ pub(super) struct Run<'a> {
 /// Something of a result, with its name. `None` where it isn't known.
 type Fact = (&'static str, fn(&RunResult) -> Option<String>);
 
-const FACTS: [Fact; 12] = [
+const FACTS: [Fact; 14] = [
     ("commit", |r| commit(&r.environment)),
     ("compiler", |r| r.environment.rustc.clone()),
     ("kernel", |r| r.environment.kernel.clone()),
@@ -39,6 +39,8 @@ const FACTS: [Fact; 12] = [
     ("allocator", |r| r.environment.allocator.clone()),
     ("allocator's settings", |r| r.environment.allocator_settings.clone()),
     ("crates", |r| crates(&r.environment)),
+    ("made with", |r| r.environment.framework_version.clone()),
+    ("run by", |r| r.environment.runtime.clone()),
     ("wire", |r| r.wire.as_ref().map(wire)),
     ("HTTP/2 settings", |r| r.wire.as_ref().and_then(settings)),
 ];

@@ -1,37 +1,82 @@
 //! What kind of server is measured.
 
-use super::{Serialization, named};
+use std::{fmt, str::FromStr};
+
+use super::{NameError, PEERS, Peer, Serialization};
 
 /// A kind of server under test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Framework {
+    /// Our own of Dubbo's Triple in gRPC mode.
+    Triple,
+    /// Our own of gRPC.
+    Grpc,
+    /// Length-prefixed messages over TCP: the machine's own limit.
+    Raw,
+    /// Somebody else's, of one of the same protocols.
+    Peer(&'static Peer),
+}
+
+/// What goes over the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Protocol {
     /// Dubbo's Triple in gRPC mode.
     Triple,
     /// gRPC.
     Grpc,
-    /// Length-prefixed messages over TCP: the machine's own limit.
+    /// Length-prefixed messages over TCP.
     Raw,
 }
 
-named!(Framework, "framework", [Triple = "triple", Grpc = "grpc", Raw = "raw"]);
-
 impl Framework {
+    /// Those whose servers are part of this program, in the order of tables.
+    pub const OURS: [Self; 3] = [Self::Triple, Self::Grpc, Self::Raw];
+
+    /// Every one, in the order of tables.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::OURS.into_iter().chain(PEERS.iter().map(Self::Peer))
+    }
+
+    /// The names of all.
+    pub fn names() -> Vec<&'static str> {
+        Self::all().map(Self::name).collect()
+    }
+
+    /// The name on the command line and in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Triple => "triple",
+            Self::Grpc => "grpc",
+            Self::Raw => "raw",
+            Self::Peer(peer) => peer.name,
+        }
+    }
+
+    /// What it speaks.
+    pub const fn protocol(self) -> Protocol {
+        match self {
+            Self::Triple => Protocol::Triple,
+            Self::Grpc => Protocol::Grpc,
+            Self::Raw => Protocol::Raw,
+            Self::Peer(peer) => peer.protocol,
+        }
+    }
+
     /// The port a server listens on unless told otherwise.
     pub const fn default_port(self) -> u16 {
         match self {
             Self::Triple => 20000,
             Self::Grpc => 50051,
             Self::Raw => 40000,
+            Self::Peer(peer) => peer.port,
         }
     }
 
-    /// The port of a server's debug endpoints unless told otherwise. 8002 is the Dubbo protocol's.
-    pub const fn default_debug_port(self) -> u16 {
+    /// Whether its debug endpoints have profiles.
+    pub const fn has_profiles(self) -> bool {
         match self {
-            Self::Triple => 8000,
-            Self::Grpc => 8001,
-            Self::Raw => 8003,
+            Self::Triple | Self::Grpc | Self::Raw => true,
+            Self::Peer(peer) => peer.recipe.has_profiles(),
         }
     }
 
@@ -39,38 +84,58 @@ impl Framework {
     ///
     /// # Errors
     /// Why not, in a sentence.
-    pub const fn speaks(self, serialization: Serialization) -> Result<(), &'static str> {
-        match (self, serialization) {
-            (_, Serialization::Protobuf) | (Self::Triple, _) => Ok(()),
-            (Self::Grpc, _) => {
+    pub fn speaks(self, serialization: Serialization) -> Result<(), &'static str> {
+        match (self, self.protocol(), serialization) {
+            (_, _, Serialization::Protobuf) | (Self::Triple, ..) => Ok(()),
+            (Self::Peer(peer), ..) if peer.serializations.contains(&serialization) => Ok(()),
+            (_, Protocol::Grpc, _) => {
                 Err("gRPC carries protobuf only: hessian2 and msgpack are arguments in Triple's envelopes")
             }
-            (Self::Raw, _) => Err("the raw echo carries bytes, no messages"),
+            (_, Protocol::Triple, _) => Err("this server has no service of it"),
+            (_, Protocol::Raw, _) => Err("the raw echo carries bytes, no messages"),
         }
+    }
+}
+
+impl FromStr for Framework {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        let found = Self::all().find(|known| known.name() == text);
+        found.ok_or_else(|| NameError::new("framework", text, &Self::names()))
+    }
+}
+
+impl fmt::Display for Framework {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     #[test]
     fn frameworks_are_read_by_their_names() {
-        for framework in Framework::ALL {
+        for framework in Framework::all() {
             assert_eq!(framework.to_string().parse(), Ok(framework));
-            assert_eq!(serde_json::to_value(framework).unwrap(), framework.name());
         }
-        assert_eq!(
-            "gprc".parse::<Framework>().unwrap_err().to_string(),
-            "framework \"gprc\": must be one of triple, grpc, raw"
-        );
+        let names = Framework::names();
+        assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len(), "{names:?}");
+        let error = "gprc".parse::<Framework>().unwrap_err().to_string();
+        assert_eq!(error, format!("framework \"gprc\": must be one of {}", names.join(", ")));
     }
 
     #[test]
     fn only_triple_speaks_other_serializations() {
         for serialization in Serialization::ALL {
             assert!(Framework::Triple.speaks(serialization).is_ok());
-            assert_eq!(Framework::Grpc.speaks(serialization).is_ok(), serialization == Serialization::Protobuf);
+            for framework in Framework::all().filter(|framework| framework.protocol() != Protocol::Triple) {
+                assert_eq!(framework.speaks(serialization).is_ok(), serialization == Serialization::Protobuf);
+            }
         }
     }
 }

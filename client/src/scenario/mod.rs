@@ -3,13 +3,15 @@
 mod encoding;
 mod framework;
 mod payload;
+mod peer;
 
 use std::{fmt, str::FromStr};
 
 pub use self::{
     encoding::{Compression, PayloadPattern, Serialization},
-    framework::Framework,
+    framework::{Framework, Protocol},
     payload::{MAX_PAYLOAD, Payload, PayloadError, Share},
+    peer::{Gzip, PEERS, Peer, Recipe},
 };
 
 /// The most calls in flight at a time.

@@ -1,9 +1,11 @@
 //! `analyze`: drives RPC servers with load and says what each request allocates, and where.
 
 mod budgets;
+mod cache;
 mod cli;
 mod command;
 mod config;
+mod peers;
 mod plan;
 mod progress;
 mod terminal;

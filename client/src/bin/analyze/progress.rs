@@ -91,6 +91,32 @@ impl Drop for Progress {
     }
 }
 
+/// Says what is waited for, with the seconds it has taken, on terminals; until it is dropped.
+pub(crate) struct Waiting(ProgressBar);
+
+impl Waiting {
+    pub(crate) fn new(what: &str) -> Self {
+        let target =
+            if io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(None, target);
+        if let Ok(style) = ProgressStyle::with_template(WAITING) {
+            bar.set_style(style);
+        }
+        bar.set_message(what.to_owned());
+        bar.enable_steady_tick(REFRESH);
+        Self(bar)
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// What it is kept within the terminal's width.
+const WAITING: &str = "{elapsed:>4}  {wide_msg}";
+
 fn style() -> Result<ProgressStyle, indicatif::style::TemplateError> {
     Ok(ProgressStyle::with_template("{bar:24} {percent:>3} %  {msg}")?.progress_chars("=> "))
 }
@@ -100,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_template_parses() {
-        assert!(style().is_ok());
+    fn the_templates_parse() {
+        assert!(style().is_ok() && ProgressStyle::with_template(WAITING).is_ok());
     }
 }

@@ -9,7 +9,7 @@ use http::{
 
 use crate::{
     load::{CallError, LoadSpec, MessagesPerStream, message::Message},
-    scenario::{Compression, Framework, Payload},
+    scenario::{Compression, Payload, Protocol},
 };
 
 pub(super) const GRPC_ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
@@ -38,9 +38,9 @@ impl Template {
             None => echo_proto::UNARY_PATH,
             Some(_) => echo_proto::STREAM_PATH,
         };
-        let content_type = match spec.framework {
-            Framework::Triple => "application/grpc+proto",
-            Framework::Grpc | Framework::Raw => "application/grpc",
+        let content_type = match spec.framework.protocol() {
+            Protocol::Triple => "application/grpc+proto",
+            Protocol::Grpc | Protocol::Raw => "application/grpc",
         };
         let compresses = case.compression != Compression::None;
         let offers_gzip = compresses || case.accept_gzip;

@@ -31,6 +31,15 @@ pub struct Environment {
     pub allocator_settings: Option<String>,
     /// Versions of the crates that shape the figures, by name.
     pub crates: BTreeMap<String, String>,
+    /// What a peer's server is made with, as `google.golang.org/grpc v1.76.0`. `None` for our own, which `crates` tells of.
+    #[serde(default)]
+    pub framework_version: Option<String>,
+    /// What runs a peer's server, as `go1.26.8`.
+    #[serde(default)]
+    pub runtime: Option<String>,
+    /// A hash of the sources, the recipe and the toolchain that a peer was built from: the same for the same build.
+    #[serde(default)]
+    pub peer_build: Option<String>,
     /// Who started the server.
     pub server: ServerOrigin,
     /// Whether the server was started anew for each round.

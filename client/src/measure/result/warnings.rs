@@ -111,6 +111,9 @@ fn compression(result: &RunResult, case: &Case, warnings: &mut Vec<String>) {
             ServerOrigin::Started if result.framework == Framework::Grpc.name() => warnings.push(format!(
                 "replies are compressed at level 6, the only one of tonic, though --compression {asked} asks for level {level}"
             )),
+            ServerOrigin::Started if result.framework != Framework::Triple.name() => warnings.push(format!(
+                "replies are compressed at {}'s own level: --compression {asked} sets that of requests only", result.framework
+            )),
             ServerOrigin::Started => {}
         }
     }

@@ -2,6 +2,7 @@
 
 mod ab;
 mod diff;
+mod peers;
 mod report;
 mod run;
 mod suite;
@@ -19,6 +20,7 @@ use crate::values;
 pub(crate) use self::{
     ab::{AaArgs, AbArgs},
     diff::{DiffArgs, DiffWidths},
+    peers::{PeersAction, PeersArgs},
     report::ReportArgs,
     run::{LoadArgs, MachineArgs, OutputArgs, RunArgs, SentArgs, ServerArgs},
     suite::SuiteArgs,
@@ -46,6 +48,7 @@ Examples:
   analyze --scenario 1MiB-100
   analyze --scenario 128B-50,1MiB-100 --rounds 3 --duration 3s --label before
   analyze --payload 128B,1MiB --concurrency 50 --framework triple --qps 1000..20000/10
+  analyze --scenario 128B-100 --framework grpc-go,grpc
   analyze suite --config config.yaml --dry-run
   analyze --framework grpc --addr grpc=127.0.0.1:50051 --debug grpc=http://127.0.0.1:6060 --scenario 1KiB-50
   analyze serve triple          then: curl localhost:8000/debug/pprof/profile?seconds=5 > cpu.pb.gz
@@ -78,6 +81,7 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     Diff(DiffArgs),
     Gate(GateArgs),
+    Peers(PeersArgs),
     /// Draw results as pictures, by payload, by concurrency and by rate, as SVG and PNG
     Plot(PlotArgs),
     Report(ReportArgs),

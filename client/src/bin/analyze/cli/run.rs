@@ -108,7 +108,7 @@ pub(crate) struct LoadArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Servers")]
 pub(crate) struct ServerArgs {
-    /// Servers to measure: triple, grpc, raw
+    /// Servers to measure: triple, grpc, raw, and those of other frameworks that analyze peers lists
     #[arg(long, value_name = "F,…", value_delimiter = ',', default_value = "triple,grpc", allow_hyphen_values = true)]
     pub(crate) framework: Vec<String>,
     /// Measure a server that runs already, in place of one of our own; needs --debug for what it allocates

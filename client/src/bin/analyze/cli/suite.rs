@@ -18,7 +18,7 @@ pub(crate) struct SuiteArgs {
     /// Go on with the suite of this --label, where it was interrupted or cells failed
     #[arg(long)]
     pub(crate) resume: bool,
-    /// Servers to measure, of triple, grpc, raw
+    /// Servers to measure, of triple, grpc, raw and those of other frameworks that analyze peers lists
     #[arg(long, value_name = "F,…", value_delimiter = ',', allow_hyphen_values = true)]
     pub(crate) framework: Vec<String>,
     /// Timed rounds of each cell

@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     cli::{AaArgs, Format},
+    peers::Peers,
     plan::{Trial, UsageError, read},
     terminal, values,
 };
@@ -34,10 +35,11 @@ pub(crate) fn aa(args: &AaArgs) -> anyhow::Result<ExitCode> {
     let trial = Trial::against_itself(args, &allowed)?;
     let stores = [open(&trial.base.plan)?, open(&trial.head.plan)?];
     let mut alarms = FalseAlarms::new(trial.alpha);
+    let peers = Peers::of(&trial.base.plan);
     let outcome = runtime(&trial.base.plan)?.block_on(async {
         let stop = stop_on_signal().context("listening for signals")?;
         let plans = [&trial.base.plan, &trial.head.plan];
-        let benches = [0, 1].map(|side| Bench { plan: plans[side], store: &stores[side], stop: &stop });
+        let benches = [0, 1].map(|side| Bench { plan: plans[side], store: &stores[side], stop: &stop, peers: &peers });
         for run in 1..=runs {
             let mut measured = Measured::default();
             measure(&trial, benches, &format!("[{run}/{runs}] "), &mut measured).await?;

@@ -38,6 +38,8 @@ pub(super) struct Cell {
     server: Option<ServerProcess>,
     /// `None` when the preparation failed: there is nothing to measure.
     target: Option<Target>,
+    /// Whether the server has had no load yet.
+    is_new: bool,
     meta: RunMeta,
     samples: Vec<RunSample>,
     pub(super) result: RunResult,
@@ -59,10 +61,10 @@ impl Server {
             Origin::Attach { addr, debug, .. } => Ok(Self { process: None, addr: *addr, debug: debug.clone() }),
             Origin::Start(program) => {
                 let log = bench.store.path(Artifact::ServerLog, &subject.file_stem(&bench.plan.label));
-                let process = servers::start(subject, program, profiler, &bench.plan.placement, log).await?;
+                let process = servers::start(subject, program, profiler, bench, log).await?;
                 let debug = match program {
                     Program::Command { debug, .. } => debug.clone(),
-                    Program::This | Program::Build(_) => servers::debug_client(&process)?,
+                    Program::This | Program::Build(_) | Program::Peer(_) => servers::debug_client(&process)?,
                 };
                 let addr = process.ready().addr;
                 Ok(Self { process: Some(process), addr, debug })
@@ -84,7 +86,7 @@ impl Cell {
     pub(super) fn of(subject: &Subject, at: String, bench: Bench<'_>) -> Self {
         let meta = meta(subject, bench);
         let (subject, samples, result) = (subject.clone(), Vec::new(), RunResult::derive(meta.clone(), &[]));
-        Self { subject, at, server: None, target: None, meta, samples, result, failure_is_known: false }
+        Self { subject, at, server: None, target: None, is_new: true, meta, samples, result, failure_is_known: false }
     }
 
     /// Starts or attaches to the server as [`prepare`](Self::prepare) does. Rounds that were measured before stay.
@@ -97,6 +99,7 @@ impl Cell {
         };
         self.meta.warnings.extend(failure.clone());
         self.target = target;
+        self.is_new = true;
         self.result = RunResult { failure, ..RunResult::derive(self.meta.clone(), &self.samples) };
     }
 
@@ -135,7 +138,8 @@ impl Cell {
     /// Measures one round and saves what is known by then. Dropped midway, the cell is as it was before.
     pub(super) async fn round(&mut self, round: u32, bench: Bench<'_>, progress: &mut Progress) -> anyhow::Result<()> {
         let Some(target) = &mut self.target else { return Ok(()) };
-        let Subject { warmup, rounds, case, .. } = self.subject;
+        let Subject { rounds, case, .. } = self.subject;
+        let warmup = if std::mem::take(&mut self.is_new) { self.subject.first_warmup() } else { self.subject.warmup };
         let window = case.window;
         let what = format!("{}{} round {round}/{rounds}", self.at, self.subject.name());
         let live = Live::default();
@@ -375,6 +379,13 @@ fn describe(meta: &mut RunMeta, subject: &Subject, bench: Bench<'_>, addr: Socke
     environment.server_address = Some(addr.to_string());
     environment.server_cpus = server.map(|server| server.ready().cpus.clone()).filter(|cpus| !cpus.is_empty());
     environment.client_cpus = measure::bound_cpus().ok();
+    if let Origin::Start(Program::Peer(peer)) = subject.origin
+        && let Ok(built) = bench.peers.get(peer)
+    {
+        built.describe(environment);
+        // As the kernel has them: others' programs need not know.
+        environment.server_cpus = None;
+    }
     if !subject.is_ours() && !subject.case.sleep.is_zero() {
         meta.warnings.push("the server ran already: it waits before its replies only if it was told to".to_owned());
     }

@@ -1,18 +1,23 @@
 //! `analyze doctor`: what this machine will do to the numbers.
 
 use std::{
+    borrow::Cow,
     fs,
-    process::{Command, ExitCode},
+    process::ExitCode,
     thread,
     time::{Duration, Instant},
 };
 
 use analyze::{
     measure::{SyscallCounter, SyscallsError, bound_cpus},
+    scenario::{PEERS, Peer},
     units::format_duration,
 };
 
-use crate::terminal;
+use crate::{
+    peers::{Tool, tools},
+    terminal,
+};
 
 /// What a run may ask for: so many connections to each server.
 const MANY_CONNECTIONS: u64 = 10_000;
@@ -37,7 +42,7 @@ struct Finding {
     what: &'static str,
     is: String,
     /// What follows from it, or what to do.
-    so: &'static str,
+    so: Cow<'static, str>,
 }
 
 /// Examines the machine and prints a line a finding. Succeeds whatever it finds: findings are advice.
@@ -64,17 +69,7 @@ fn findings() -> Vec<Finding> {
         syscalls(SyscallCounter::open(std::process::id()).map(drop)),
         debug_build(),
     ];
-    let toolchains = [
-        ("go", "version", "Go servers, and go tool pprof for profiles"),
-        ("java", "-version", "Java servers"),
-        ("node", "--version", "Node.js servers"),
-        ("python3", "--version", "Python servers"),
-    ];
-    checks
-        .into_iter()
-        .flatten()
-        .chain(toolchains.map(|(program, flag, what_for)| toolchain(program, flag, what_for)))
-        .collect()
+    checks.into_iter().flatten().chain(toolchains()).collect()
 }
 
 fn text(findings: &[Finding]) -> String {
@@ -97,7 +92,7 @@ fn read(path: &str) -> String {
 }
 
 fn finding(grade: Grade, what: &'static str, is: impl Into<String>, so: &'static str) -> Option<Finding> {
-    Some(Finding { grade, what, is: is.into(), so })
+    Some(Finding { grade, what, is: is.into(), so: so.into() })
 }
 
 fn cpus() -> Option<Finding> {
@@ -275,14 +270,26 @@ fn debug_build() -> Option<Finding> {
     }
 }
 
-fn toolchain(program: &'static str, flag: &str, what_for: &'static str) -> Finding {
-    match Command::new(program).arg(flag).output() {
-        Err(_) => Finding { grade: Grade::Note, what: program, is: "missing".to_owned(), so: what_for },
-        Ok(output) => {
-            // Java says it on stderr.
-            let said = if output.stdout.is_empty() { output.stderr } else { output.stdout };
-            let is = String::from_utf8_lossy(&said).lines().next().unwrap_or_default().to_owned();
-            Finding { grade: Grade::Good, what: program, is, so: "" }
+/// The programs that peers are built and run with.
+fn toolchains() -> Vec<Finding> {
+    let mut findings: Vec<Finding> = Vec::new();
+    for tool in PEERS.iter().flat_map(|peer| tools(peer.recipe)) {
+        if findings.iter().all(|known| known.what != tool.program) {
+            findings.push(toolchain(tool));
+        }
+    }
+    findings
+}
+
+fn toolchain(tool: &'static Tool) -> Finding {
+    let needs = |peer: &&Peer| tools(peer.recipe).contains(tool);
+    let peers: Vec<&str> = PEERS.iter().filter(needs).map(|peer| peer.name).collect();
+    let what = tool.program;
+    match tool.ask() {
+        Ok(is) => Finding { grade: Grade::Good, what, is, so: "".into() },
+        Err(_) => {
+            let so = format!("{} can't be measured: {}", peers.join(", "), tool.install);
+            Finding { grade: Grade::Note, what, is: "missing".to_owned(), so: so.into() }
         }
     }
 }

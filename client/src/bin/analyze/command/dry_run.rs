@@ -7,6 +7,7 @@ use analyze::{
     units::{format_duration, thousands},
 };
 
+use super::columns::aligned;
 use crate::plan::{Origin, Plan, Subject, cells};
 
 const HEADS: [&str; 10] =
@@ -62,15 +63,4 @@ fn row(number: usize, subject: &Subject) -> [String; 10] {
 /// In whole seconds; nobody knows it better.
 fn whole(length: Duration) -> Duration {
     Duration::from_secs((length.as_millis() as u64).div_ceil(1000))
-}
-
-/// Columns with two blanks between them.
-fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..N).map(width).collect();
-    let line = |row: &[String; N]| {
-        let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}")).collect();
-        cells.join("  ").trim_end().to_owned() + "\n"
-    };
-    rows.iter().map(line).collect()
 }

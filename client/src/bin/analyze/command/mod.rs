@@ -3,6 +3,7 @@
 mod aa;
 mod ab;
 mod cell;
+mod columns;
 mod compare;
 mod diff;
 mod doctor;
@@ -11,6 +12,7 @@ mod flamegraph;
 mod gate;
 mod group;
 mod open_files;
+mod peers;
 mod plot;
 mod report;
 mod rooflines;
@@ -49,6 +51,7 @@ pub(crate) fn execute(command: Command) -> anyhow::Result<ExitCode> {
         Command::Compare(args) => compare::compare(&args),
         Command::Diff(args) => diff::diff(&args),
         Command::Gate(args) => gate::gate(&args),
+        Command::Peers(args) => peers::peers(&args),
         Command::Plot(args) => plot::plot(&args.runs, &args.out, args.output.as_deref()),
         Command::Report(args) => report::report(&args),
         Command::Doctor => doctor::doctor(),

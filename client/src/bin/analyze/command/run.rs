@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     cli::Format,
+    peers::Peers,
     plan::{Origin, Plan, PlanRecord, Subject, UsageError},
     progress::Progress,
     terminal,
@@ -29,6 +30,7 @@ pub(super) struct Bench<'a> {
     pub(super) plan: &'a Plan,
     pub(super) store: &'a Store,
     pub(super) stop: &'a watch::Receiver<bool>,
+    pub(super) peers: &'a Peers,
 }
 
 /// `analyze run`.
@@ -69,10 +71,12 @@ impl Session<'_> {
     pub(super) fn carry_out(&self, reports: Reports<'_>) -> anyhow::Result<ExitCode> {
         let done = self.earlier.iter().map(RunResult::file_stem).collect();
         let left = self.plan.without(&done);
+        // Before this process is bound to the load generator's CPUs.
+        let peers = Peers::of(&left);
         let mut results = Vec::new();
         let outcome = runtime(&left)?.block_on(async {
             let stop = stop_on_signal().context("listening for signals")?;
-            let bench = Bench { plan: &left, store: self.store, stop: &stop };
+            let bench = Bench { plan: &left, store: self.store, stop: &stop, peers: &peers };
             // Stopped here, a suite has begun nevertheless: it is told how to go on.
             if let Some(reached) = unless_stopped(&stop, reach_attached(&left)).await {
                 reached?;

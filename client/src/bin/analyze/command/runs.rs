@@ -38,7 +38,7 @@ pub(super) fn load_with_files(runs: &[PathBuf], root: &Path) -> anyhow::Result<V
 }
 
 fn order(framework: &str) -> usize {
-    Framework::ALL.iter().position(|known| known.name() == framework).unwrap_or(Framework::ALL.len())
+    Framework::all().position(|known| known.name() == framework).unwrap_or(usize::MAX)
 }
 
 /// The folder of a run's result files, which the paths within them are relative to.

@@ -6,14 +6,21 @@ use std::{env, path::PathBuf};
 use analyze::{
     load::Case,
     measure::{DebugClient, ServerProcess, ServerStart, cpu_list},
-    scenario::Framework,
+    scenario::{Framework, Serialization},
 };
 use anyhow::Context;
 
-use crate::plan::{Placement, Program, Subject};
+use super::run::Bench;
+use crate::{
+    peers::Start,
+    plan::{Program, Subject},
+};
 
 /// Where jemalloc's options come from, on top of those it was built with.
 const MALLOC_CONF: &str = "_RJEM_MALLOC_CONF";
+
+/// Free ports.
+const ADDRESSES: [&str; 4] = ["--addr", "127.0.0.1:0", "--debug-addr", "127.0.0.1:0"];
 
 /// Whether jemalloc's own heap profiler runs in a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,34 +31,49 @@ pub(super) enum HeapProfiler {
     On,
 }
 
+impl HeapProfiler {
+    /// What sets it in a server on jemalloc, and means nothing to any other.
+    fn env(self) -> Vec<(String, String)> {
+        match self {
+            Self::Off => vec![(MALLOC_CONF.to_owned(), without_profiler(env::var(MALLOC_CONF).ok()))],
+            Self::On => Vec::new(),
+        }
+    }
+}
+
 /// Starts a server and waits until it is ready.
 pub(super) async fn start(
     subject: &Subject,
     program: &Program,
     profiler: HeapProfiler,
-    placement: &Placement,
+    bench: Bench<'_>,
     log: PathBuf,
 ) -> anyhow::Result<ServerProcess> {
+    let cpus = bench.plan.placement.server.as_deref();
     let (program, serve) = match program {
         Program::This => (env::current_exe().context("finding this program, to start its servers")?, Some("serve")),
         Program::Build(program) => (program.clone(), None),
+        Program::Peer(peer) => {
+            let Start { program, mut args } = bench.peers.get(peer)?.start.clone();
+            args.extend(ADDRESSES.map(str::to_owned));
+            args.extend(handler_flags(subject.framework, &subject.case));
+            let start = ServerStart { program, args, env: profiler.env(), log };
+            return Ok(ServerProcess::start_bound(&start, cpus).await?);
+        }
         Program::Command { command, addr, .. } => {
             let args = vec!["-c".to_owned(), command.clone()];
             let start = ServerStart { program: "/bin/sh".into(), args, env: Vec::new(), log };
-            return Ok(ServerProcess::start_at(&start, *addr, placement.server.as_deref()).await?);
+            return Ok(ServerProcess::start_at(&start, *addr, cpus).await?);
         }
     };
     let parent = format!("--exit-with-parent={}", std::process::id());
-    let flags = [subject.framework.name(), "--addr", "127.0.0.1:0", "--debug-addr", "127.0.0.1:0", &parent];
-    let mut args: Vec<String> = serve.into_iter().chain(flags).map(str::to_owned).collect();
+    let words = serve.into_iter().chain([subject.framework.name()]).chain(ADDRESSES).chain([&*parent]);
+    let mut args: Vec<String> = words.map(str::to_owned).collect();
     args.extend(handler_flags(subject.framework, &subject.case));
-    if let Some(cpus) = &placement.server {
+    if let Some(cpus) = cpus {
         args.extend(["--cpus".to_owned(), cpu_list(cpus)]);
     }
-    let env = match profiler {
-        HeapProfiler::Off => vec![(MALLOC_CONF.to_owned(), without_profiler(env::var(MALLOC_CONF).ok()))],
-        HeapProfiler::On => Vec::new(),
-    };
+    let env = profiler.env();
     Ok(ServerProcess::start(&ServerStart { program, args, env, log }).await?)
 }
 
@@ -65,6 +87,9 @@ fn handler_flags(framework: Framework, case: &Case) -> Vec<String> {
     if !case.sleep.is_zero() {
         add("--sleep", format!("{}ns", case.sleep.as_nanos()));
     }
+    if let (Framework::Peer(_), true) = (framework, case.serialization != Serialization::Protobuf) {
+        add("--serialization", case.serialization.to_string());
+    }
     let level = case.compression.gzip_level();
     if let (Framework::Triple, Some(level)) = (framework, level) {
         add("--gzip-level", level.to_string());
@@ -74,6 +99,8 @@ fn handler_flags(framework: Framework, case: &Case) -> Vec<String> {
         Framework::Triple => case.accept_gzip,
         // Refuses a compressed request unless told.
         Framework::Grpc => case.accept_gzip || level.is_some(),
+        // Answers a compressed request compressed.
+        Framework::Peer(_) => case.accept_gzip,
         Framework::Raw => false,
     };
     if gzip {

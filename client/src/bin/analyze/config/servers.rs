@@ -11,9 +11,8 @@ use super::{
 };
 use crate::values::{address, count, pid};
 
-/// Servers of other suites, whose ports may stand in a file that is shared with them.
-pub(super) const PEERS: [&str; 8] =
-    ["dubbo-go", "dubbo-java", "grpc-go", "grpc-java", "kitex", "kitex-mux", "rpcx", "arpc"];
+/// Servers of other suites that are none of our peers; their ports may stand in a file that is shared with these.
+pub(super) const OTHERS: [&str; 6] = ["dubbo-go", "grpc-java", "kitex", "kitex-mux", "rpcx", "arpc"];
 
 /// The one service that is called, as dubbo-go's file and as the schema name it.
 const SERVICE: [&str; 2] = ["BenchmarkService", "benchmark.BenchmarkService"];
@@ -33,7 +32,7 @@ pub(super) fn read(top: &Section<'_>, config: &mut Config) {
     let service = top.field("service").and_then(|field| field.section(&["name", "port"]));
     let ports = service.as_ref().and_then(|service| service.field("port")).map(read_ports).unwrap_or_default();
     service.and_then(|service| service.value("name", service_name));
-    let servers = top.field("servers").and_then(|field| field.section(&Framework::ALL.map(Framework::name)));
+    let servers = top.field("servers").and_then(|field| field.section(&Framework::names()));
     if let Some(servers) = servers {
         config.servers = servers.fields().filter_map(|(name, field)| read_server(name, field, &ports)).collect();
     }
@@ -48,7 +47,7 @@ fn service_name(text: &str) -> Result<(), String> {
 
 /// Ports by the names of frameworks, ours and others'.
 fn read_ports(field: Field<'_>) -> Vec<(&str, u32)> {
-    let known: Vec<&str> = Framework::ALL.iter().map(|framework| framework.name()).chain(PEERS).collect();
+    let known: Vec<&str> = Framework::names().into_iter().chain(OTHERS).collect();
     let Some(section) = field.section(&known) else { return Vec::new() };
     let ports = section.fields().filter_map(|(name, port)| Some((name, port.value(count(1..=u32::from(u16::MAX)))?)));
     ports.collect()

@@ -16,7 +16,7 @@ use super::{
     finding::{Finding, Findings},
     load,
     section::{Field, Section},
-    servers::{self, PEERS},
+    servers::{self, OTHERS},
     settings::Given,
     yaml::{self, Mark},
 };
@@ -108,16 +108,12 @@ fn read_settings(top: &Section<'_>, config: &mut Config) {
     config.out = top.value("out", folder);
 }
 
-/// A framework of ours: the servers of others can't be started yet.
+/// A framework of ours, or a peer; other suites have more.
 pub(super) fn framework(text: &str) -> Result<Framework, String> {
-    if PEERS.contains(&text) {
-        let allowed = Framework::ALL.map(Framework::name).join(", ");
-        return Err(format!(
-            "framework {text:?}: a peer, and peers can't be started yet: must be one of {allowed}; a server that speaks \
-             one of them and runs already can be named in servers"
-        ));
-    }
-    text.parse().map_err(|error: NameError| error.to_string())
+    text.parse().map_err(|error: NameError| match OTHERS.contains(&text) {
+        true => format!("{error}; a server that speaks as one of them and runs already can be named in servers"),
+        false => error.to_string(),
+    })
 }
 
 fn folder(text: &str) -> Result<PathBuf, String> {

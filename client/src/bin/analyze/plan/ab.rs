@@ -127,6 +127,12 @@ fn side(
                     subject.framework
                 )));
             }
+            if let Some(peer) = plan.peers().next() {
+                return Err(UsageError(format!(
+                    "--framework {}: goes with --base-cmd and --head-cmd; a revision's own are triple, grpc, raw",
+                    peer.name
+                )));
+            }
             Source::Revision(Revision {
                 name: revision.to_owned(),
                 project: args.project.clone(),

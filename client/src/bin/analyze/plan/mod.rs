@@ -24,7 +24,7 @@ use analyze::{
         DebugClient,
         result::{Environment, LoadShape, RunMeta, RunResult},
     },
-    scenario::{Compression, Framework, Serialization},
+    scenario::{Compression, Framework, Peer, Serialization},
     store::Label,
     units,
 };
@@ -99,10 +99,22 @@ pub(crate) enum Origin {
 pub(crate) enum Program {
     /// This very one, as `analyze serve F`.
     This,
+    /// A server of another framework, which is built first.
+    Peer(&'static Peer),
     /// A build of echo-server, as `PROGRAM F`.
     Build(PathBuf),
     /// A shell's command, whose server then listens at `addr`.
     Command { command: String, addr: SocketAddr, debug: Option<DebugClient> },
+}
+
+impl Program {
+    /// What serves as a framework unless it is said otherwise.
+    fn of(framework: Framework) -> Self {
+        match framework {
+            Framework::Peer(peer) => Self::Peer(peer),
+            Framework::Triple | Framework::Grpc | Framework::Raw => Self::This,
+        }
+    }
 }
 
 impl Plan {
@@ -116,6 +128,14 @@ impl Plan {
         let group = |group: &Group| Group { subjects: group.subjects.iter().filter(left).cloned().collect() };
         let groups = self.groups.iter().map(group).filter(|group| !group.subjects.is_empty()).collect();
         Self { groups, ..self.clone() }
+    }
+
+    /// The peers that are started, each as often as it is.
+    pub(crate) fn peers(&self) -> impl Iterator<Item = &'static Peer> {
+        self.subjects().filter_map(|subject| match subject.origin {
+            Origin::Start(Program::Peer(peer)) => Some(peer),
+            _ => None,
+        })
     }
 
     /// How long it is planned to take.
@@ -219,6 +239,14 @@ impl Subject {
         }
     }
 
+    /// How long its load is before the first round of a server that was just started, at least.
+    pub(crate) fn first_warmup(&self) -> Duration {
+        match self.origin {
+            Origin::Start(Program::Peer(peer)) => self.warmup.max(peer.recipe.settling()),
+            _ => self.warmup,
+        }
+    }
+
     /// How long a timed round is planned to take.
     pub(crate) fn round_length(&self) -> Duration {
         match (self.case.window.end, self.case.window.rate) {
@@ -246,7 +274,9 @@ impl Subject {
 
     /// How long all of it is planned to take.
     pub(crate) fn length(&self) -> Duration {
-        PREPARATION + (self.warmup + self.round_length()) * self.rounds + SYSCALLS_PASS + self.profiles_length()
+        let settling = self.first_warmup() - self.warmup;
+        let rounds = (self.warmup + self.round_length()) * self.rounds;
+        PREPARATION + settling + rounds + SYSCALLS_PASS + self.profiles_length()
     }
 }
 

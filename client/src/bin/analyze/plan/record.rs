@@ -105,7 +105,7 @@ fn describe(subject: &Subject) -> Value {
         }
     };
     json!({
-        "framework": subject.framework,
+        "framework": subject.framework.name(),
         "scenario": case.scenario.to_string(),
         "serialization": case.serialization,
         "compression": case.compression,
@@ -126,7 +126,7 @@ fn describe(subject: &Subject) -> Value {
 
 fn describe_refused(refused: &Refused) -> Value {
     json!({
-        "framework": refused.framework,
+        "framework": refused.framework.name(),
         "what": refused.what,
         "reason": refused.reason,
         "cells": refused.cells,

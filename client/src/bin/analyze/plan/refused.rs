@@ -3,7 +3,7 @@
 use analyze::{
     load::{CallMode, Case, MessagesPerStream},
     report,
-    scenario::{Compression, Framework, Serialization},
+    scenario::{Compression, Framework, Gzip, Peer, Serialization},
     units::thousands,
 };
 
@@ -42,19 +42,40 @@ pub(crate) fn cells(count: usize) -> String {
 /// What a kind of server can't be asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Refusal {
-    /// `serialization` or `compression`, which is also the flag's name.
-    pub(super) axis: &'static str,
-    pub(super) value: &'static str,
+    flag: &'static str,
+    /// `None` where the flag takes none.
+    value: Option<&'static str>,
     pub(super) reason: &'static str,
+}
+
+impl Refusal {
+    /// As it is asked for on a command line.
+    pub(super) fn asked(&self) -> String {
+        let Self { flag, value, .. } = self;
+        value.map_or_else(|| format!("--{flag}"), |value| format!("--{flag} {value}"))
+    }
 }
 
 pub(super) fn refusal(framework: Framework, case: &Case) -> Option<Refusal> {
     if let Err(reason) = framework.speaks(case.serialization) {
-        return Some(Refusal { axis: "serialization", value: case.serialization.name(), reason });
+        return Some(Refusal { flag: "serialization", value: Some(case.serialization.name()), reason });
     }
-    let compressed = framework == Framework::Raw && case.compression != Compression::None;
-    let reason = "the raw echo carries bytes, no messages: nothing in them says that they are compressed";
-    compressed.then(|| Refusal { axis: "compression", value: case.compression.name(), reason })
+    match framework {
+        Framework::Raw if case.compression != Compression::None => Some(Refusal {
+            flag: "compression",
+            value: Some(case.compression.name()),
+            reason: "the raw echo carries bytes, no messages: nothing in them says that they are compressed",
+        }),
+        Framework::Peer(Peer { gzip: Gzip::None, .. }) if case.compression != Compression::None => Some(Refusal {
+            flag: "compression",
+            value: Some(case.compression.name()),
+            reason: "this server knows no gzip",
+        }),
+        Framework::Peer(Peer { gzip: Gzip::None | Gzip::Requests, .. }) if case.accept_gzip => {
+            Some(Refusal { flag: "accept-gzip", value: None, reason: "this server answers plainly" })
+        }
+        _ => None,
+    }
 }
 
 /// The same load for the bare echo, which knows nothing of how messages are written and sent.
@@ -70,7 +91,8 @@ pub(super) fn plain(case: Case) -> Case {
 }
 
 /// Counts one more cell that is left out.
-pub(super) fn leave_out(list: &mut Vec<Refused>, framework: Framework, Refusal { value, reason, .. }: Refusal) {
+pub(super) fn leave_out(list: &mut Vec<Refused>, framework: Framework, Refusal { flag, value, reason }: Refusal) {
+    let value = value.unwrap_or(flag);
     match list.iter_mut().find(|known| known.framework == framework && known.what == value) {
         Some(known) => known.cells += 1,
         None => list.push(Refused { framework, what: value, reason, cells: 1 }),

@@ -10,7 +10,7 @@ use super::{
     callers::{check_callers, idle_connections},
     cases::{cases, optional, read, read_all},
     cpus::Wanted,
-    refused::{Refusal, plain, refusal},
+    refused::{plain, refusal},
     servers::{Servers, servers},
 };
 use crate::{
@@ -79,6 +79,7 @@ impl Timing {
     fn subject(self, framework: Framework, origin: Origin, case: Case) -> Subject {
         let Self { rounds, warmup, request_timeout, profiled } = self;
         let case = if framework == Framework::Raw { plain(case) } else { case };
+        let profiled = profiled && framework.has_profiles();
         Subject { framework, origin, case, rounds, warmup, request_timeout, profiled }
     }
 }
@@ -103,14 +104,15 @@ pub(super) fn has_roofline(case: &Case) -> bool {
 /// What some kind of server doesn't know, and what can't be set on a server that runs already.
 fn check(case: &Case, servers: &Servers) -> Result<(), UsageError> {
     for (framework, _) in servers {
-        let Some(Refusal { axis, value, reason }) = refusal(*framework, case) else { continue };
-        let others = servers.iter().map(|(framework, _)| *framework).filter(|other| refusal(*other, case).is_none());
+        let Some(refusal) = self::refusal(*framework, case) else { continue };
+        let others =
+            servers.iter().map(|(framework, _)| *framework).filter(|other| self::refusal(*other, case).is_none());
         let others: Vec<&str> = others.map(Framework::name).collect();
         let allowed = match others.is_empty() {
             true => String::new(),
             false => format!("; --framework {} leaves it out", others.join(",")),
         };
-        return Err(UsageError(format!("--{axis} {value}: not with {framework}: {reason}{allowed}")));
+        return Err(UsageError(format!("{}: not with {framework}: {}{allowed}", refusal.asked(), refusal.reason)));
     }
     if case.accept_gzip && servers.iter().all(|(framework, _)| *framework == Framework::Raw) {
         return Err(UsageError("--accept-gzip: not with raw alone, which never compresses".to_owned()));

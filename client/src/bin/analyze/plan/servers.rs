@@ -32,7 +32,7 @@ pub(super) fn servers(frameworks: &[Framework], args: &ServerArgs) -> Result<Ser
         let origin = match value(&addrs, framework) {
             Some(addr) => attach(framework, Names::Flags, &addr, debug.as_deref(), pid.as_deref())?,
             None => match (debug, pid) {
-                (None, None) => Origin::Start(Program::This),
+                (None, None) => Origin::Start(Program::of(framework)),
                 (debug, _) => {
                     let flag = if debug.is_some() { "--debug" } else { "--pid" };
                     return Err(UsageError(format!("{flag} {framework}=…: goes with --addr {framework}=HOST:PORT")));

@@ -125,7 +125,7 @@ fn servers(config: &Config) -> Result<Servers, UsageError> {
     let server = |&framework: &Framework| {
         let attached = config.servers.iter().find(|server| server.framework == framework);
         let origin = match attached {
-            None => Origin::Start(Program::This),
+            None => Origin::Start(Program::of(framework)),
             Some(server) => {
                 let pid = server.pid.map(|pid| pid.to_string());
                 attach(framework, Names::Keys, &server.addr, server.debug.as_deref(), pid.as_deref())?
@@ -213,7 +213,7 @@ fn subject(framework: Framework, origin: Origin, mut case: Case, settings: Setti
         rounds: settings.rounds,
         warmup: settings.warmup,
         request_timeout: settings.request_timeout,
-        profiled: settings.profiles,
+        profiled: settings.profiles && framework.has_profiles(),
     }
 }
 

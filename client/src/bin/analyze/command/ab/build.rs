@@ -15,6 +15,7 @@ use std::{
 use anyhow::{Context, bail};
 
 use crate::{
+    cache,
     plan::{Revision, UsageError},
     terminal,
 };
@@ -30,7 +31,7 @@ pub(super) fn build(side: &str, revision: &Revision) -> anyhow::Result<PathBuf> 
     let commit = git(project, ["rev-parse", "--verify", "--quiet", &format!("{name}^{{commit}}")])
         .map_err(|_| UsageError(format!("--{side} {name}: git knows no such commit in {top}")))?;
     let prefix = git(project, ["rev-parse", "--show-prefix"])?;
-    let cache = cache(Path::new(&top))?;
+    let cache = project_cache(Path::new(&top))?;
     let short = &commit[..SHORT.min(commit.len())];
     let program = cache.join("programs").join(format!("{short}-{bin}"));
     if program.is_file() {
@@ -103,14 +104,9 @@ fn git<S: AsRef<OsStr>>(folder: &Path, words: impl IntoIterator<Item = S>) -> an
 }
 
 /// The project's folder in the user's cache.
-fn cache(top: &Path) -> anyhow::Result<PathBuf> {
-    let home = || env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
-    let root = env::var_os("XDG_CACHE_HOME").filter(|root| !root.is_empty()).map(PathBuf::from).or_else(home);
-    let root = root.context("neither XDG_CACHE_HOME nor HOME says where builds may be kept")?;
+fn project_cache(top: &Path) -> anyhow::Result<PathBuf> {
     let mut hasher = DefaultHasher::new();
     top.hash(&mut hasher);
     let name = top.file_name().unwrap_or_default().to_string_lossy();
-    let folder = root.join("analyze").join(format!("{name}-{:016x}", hasher.finish()));
-    fs::create_dir_all(&folder).with_context(|| format!("can't write {}", folder.display()))?;
-    Ok(folder)
+    cache::folder(&format!("{name}-{:016x}", hasher.finish()))
 }

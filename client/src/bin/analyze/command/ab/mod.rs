@@ -24,6 +24,7 @@ use super::{
 };
 use crate::{
     cli::{AbArgs, DiffArgs, Format},
+    peers::Peers,
     plan::{Source, Trial, UsageError},
     progress::Progress,
     terminal,
@@ -50,10 +51,11 @@ pub(crate) fn ab(args: AbArgs) -> anyhow::Result<ExitCode> {
     }
     let stores = [open(&trial.base.plan)?, open(&trial.head.plan)?];
     let mut measured = Measured::default();
+    let peers = Peers::of(&trial.base.plan);
     let outcome = runtime(&trial.base.plan)?.block_on(async {
         let stop = stop_on_signal().context("listening for signals")?;
         let plans = [&trial.base.plan, &trial.head.plan];
-        let benches = [0, 1].map(|side| Bench { plan: plans[side], store: &stores[side], stop: &stop });
+        let benches = [0, 1].map(|side| Bench { plan: plans[side], store: &stores[side], stop: &stop, peers: &peers });
         let outcome = measure(&trial, benches, "", &mut measured).await;
         let interrupted = *stop.borrow();
         outcome.map(|()| match (interrupted, measured.failed) {

@@ -1,12 +1,20 @@
 //! Files that are refused, each with everything that is said of it.
 
-use super::{super::*, read};
+use super::{
+    super::{servers::OTHERS, *},
+    read,
+};
 
 #[track_caller]
 fn refused(text: &str, expected: &[&str]) {
     let invalid = read(text).expect_err(text);
     let expected: Vec<String> = expected.iter().map(|line| format!("config.yaml:{line}")).collect();
     assert_eq!(invalid.to_string().lines().collect::<Vec<_>>(), expected, "{text}");
+}
+
+/// What is said of a framework that isn't one.
+fn known() -> String {
+    format!("must be one of {}", Framework::names().join(", "))
 }
 
 #[test]
@@ -112,12 +120,13 @@ fn values_of_the_lists() {
             "6:5: concurrency_levels[4]: \"-1\": must be a whole number, 1 to 10000",
         ],
     );
+    let known = known();
+    let running = "a server that speaks as one of them and runs already can be named in servers";
     refused(
-        "frameworks: [triple, dubbo-go, thrift]",
+        "frameworks: [triple, rpcx, thrift]",
         &[
-            "1:22: frameworks[1]: framework \"dubbo-go\": a peer, and peers can't be started yet: must be one of triple, grpc, \
-             raw; a server that speaks one of them and runs already can be named in servers",
-            "1:32: frameworks[2]: framework \"thrift\": must be one of triple, grpc, raw",
+            &format!("1:22: frameworks[1]: framework \"rpcx\": {known}; {running}"),
+            &format!("1:28: frameworks[2]: framework \"thrift\": {known}"),
         ],
     );
     let numbers = |range: std::ops::Range<u32>| range.map(|n| n.to_string()).collect::<Vec<_>>().join(", ");
@@ -155,8 +164,7 @@ fn single_values() {
         &[
             "2:9: service.name: \"Echo\": must be BenchmarkService or benchmark.BenchmarkService, the one service that is called",
             "3:16: service.port.grpc: \"0\": must be a whole number, 1 to 65535",
-            "3:19: service.port: unknown key \"http\": must be one of triple, grpc, raw, dubbo-go, dubbo-java, grpc-go, grpc-java, \
-             kitex, kitex-mux, rpcx, arpc",
+            &format!("3:19: service.port: unknown key \"http\": {}, {}", known(), OTHERS.join(", ")),
             "5:9: servers.grpc: \"localhost:1\": must be a mapping with keys of addr, debug, pid",
             "6:18: servers.triple.addr: \":1\": must be HOST:PORT, as 127.0.0.1:20000 or [::1]:20000",
             "6:31: servers.triple.debug: debug URL \"ftp://x\": must be http://HOST:PORT",
@@ -224,7 +232,7 @@ fn what_cannot_go_together() {
     );
     refused(
         "frameworks: [thrift]\nservers: {raw: {}}",
-        &["1:14: frameworks[0]: framework \"thrift\": must be one of triple, grpc, raw"],
+        &[&format!("1:14: frameworks[0]: framework \"thrift\": {}", known())],
     );
 }
 
@@ -243,13 +251,16 @@ fn changes_of_cells() {
         ],
     );
     refused(
-        "cells:\n- match: {payload: [128B, 2MiB], framework: kitex, qps: 5, mode: unary}\n  profiles: maybe",
+        "cells:\n- match: {payload: [128B, 2MiB], framework: rpcx, qps: 5, mode: unary}\n  profiles: maybe",
         &[
             "2:27: cells[0].match.payload[1]: \"2MiB\": not among payload_sizes: 128B, 1KiB, 16KiB, 1MiB",
-            "2:45: cells[0].match.framework: framework \"kitex\": a peer, and peers can't be started yet: must be one of triple, \
-             grpc, raw; a server that speaks one of them and runs already can be named in servers",
-            "2:57: cells[0].match.qps: \"5\": not among load.qps, which is empty",
-            &format!("2:60: cells[0].match: unknown key \"mode\": must be one of {MATCH}"),
+            &format!(
+                "2:45: cells[0].match.framework: framework \"rpcx\": {}; a server that speaks as one of them and runs already \
+                 can be named in servers",
+                known()
+            ),
+            "2:56: cells[0].match.qps: \"5\": not among load.qps, which is empty",
+            &format!("2:59: cells[0].match: unknown key \"mode\": must be one of {MATCH}"),
             "3:13: cells[0].profiles: \"maybe\": must be true or false",
         ],
     );

@@ -235,7 +235,6 @@ fn what_can_not_be_planned_is_one_line() {
     for (yaml, flags, line) in [
         (SMALL, &["--resume"][..], "--resume: goes with --label, the suite to go on with"),
         (SMALL, &["--rounds", "0"], "--rounds: \"0\": must be a whole number, 1 to 1000"),
-        (SMALL, &["--framework", "go"], "--framework: framework \"go\": must be one of triple, grpc, raw"),
         ("server_cpus: 9", &[], "server_cpus 9: CPU 9 may not be used: allowed are 0-3"),
         (
             "load: {requests: 100}",
