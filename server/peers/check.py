@@ -71,7 +71,7 @@ def their_clients(tally, echo_server, only):
         try:
             with serving(f"ours-{server}", command, end_code=0) as ready:
                 clients = CLIENTS_WITH_TIMEOUTS if server.endswith("-slow") else CLIENTS
-                for peer in (peer for peer in only if peer in clients):
+                for peer in (peer for peer in clients if peer.startswith(tuple(only))):
                     for check, ok, detail in outcomes([*CLIENTS[peer], server, ready["addr"]]):
                         tally.record(f"{peer} → {name}: {check}", ok, detail)
             tally.record(f"{name}: starts, and ends well on SIGTERM", True)
@@ -173,7 +173,7 @@ def self_test(tally, analyze):
     """Every check of every client, on an echo that is wrong: it must fail there."""
     wrong_grpc = [*SERVERS["grpcio"], "--wrong"]
     with serving("wrong-grpcio", wrong_grpc) as ready:
-        for peer in ("grpcio", "apache-dubbo", "grpc-go", "dubbo-go"):
+        for peer in ("grpcio", "apache-dubbo", "grpc-go", "dubbo-go", "dubbo-java", "dubbo-java-gzip"):
             noticed(tally, peer, outcomes([*CLIENTS[peer], "triple", ready["addr"]]))
         for peer in CLIENTS_WITH_TIMEOUTS:
             noticed(tally, f"{peer} (timeouts)", outcomes([*CLIENTS[peer], "triple-slow", ready["addr"]]))

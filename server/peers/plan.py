@@ -11,9 +11,11 @@ CLIENTS = {
     "dubbo-go-protocol": [str(GO / "dubbo-go-protocol"), "client"],
     "dubbo-go": [str(GO / "dubbo-go-client")],
     "grpc-go": [str(GO / "grpc-go-client")],
+    "dubbo-java": [*JAVA, "-cp", str(JAVA_PEER), "analyze.peer.Client"],
+    # It compresses all of a process's requests or none.
+    "dubbo-java-gzip": ["env", "DUBBO_RPC_TRI_COMPRESSOR=gzip", *JAVA, "-cp", str(JAVA_PEER), "analyze.peer.Client"],
 }
 CLIENTS_WITH_TIMEOUTS = ("dubbo-go", "grpc-go")
-# Those without an exit code of their own: they just die when told to end.
 CHECKING = {
     "grpcio": [str(PYTHON), str(PEERS / "grpcio" / "server.py")],
     "apache-dubbo": [str(PYTHON), str(PEERS / "apache-dubbo" / "server.py")],
@@ -41,10 +43,10 @@ JAVA_SERVERS = {
     "dubbo-java-7-bytes": [*JAVA, "-jar", str(JAVA_PEER), *_SEVEN],
 }
 SERVERS = CHECKING | GO_SERVERS | JAVA_SERVERS
-# Their exit code when told to end. A JVM that a signal ends, drained or not, has 128 and the signal.
-END_CODES = dict.fromkeys(GO_SERVERS, 0) | dict.fromkeys(JAVA_SERVERS, 143)
+# Their exit code when told to end; the others just die of it. A JVM that a signal ends, drained or not, has 128 and the signal.
+END_CODES = dict.fromkeys((*GO_SERVERS, "grpcio", "grpcio-gzip"), 0) | dict.fromkeys(JAVA_SERVERS, 143)
 DRAINING = ("grpc-go", "connect-go", "dubbo-go")
-NAMES = sorted({*CLIENTS, "connect-go", "dubbo-java", "jvm-agent"})
+NAMES = sorted({*CLIENTS, "connect-go", "jvm-agent"} - {"dubbo-java-gzip"})
 
 
 class Load(NamedTuple):

@@ -1,23 +1,31 @@
-"""A grpcio echo server: `server.py [--gzip] [--wrong]`. One JSON ready line; serves until its process is ended.
+"""A grpcio echo server: one JSON ready line on stdout; SIGTERM lets calls in flight end and leads to exit code 0.
 
-A message in one of Triple's envelopes is answered in one. `--gzip` compresses every reply to a client that takes it.
-`--wrong` makes an echo that every check of a client must notice: other bytes, unknown methods answered, no limit.
+A message in one of Triple's envelopes is answered in one. It has no debug endpoints: what a process in C and Python allocates, nobody
+counts. `--wrong` makes an echo that every check of a client must notice: other bytes, unknown methods answered, no limit.
 """
 
+import argparse
 import json
 import os
+import re
+import signal
 import sys
-import threading
+import time
 from concurrent import futures
+from pathlib import Path
 
 import grpc
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir))
+PEERS = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(PEERS), str(PEERS.parent.parent / "target" / "peers" / "stubs")]
 import envelopes
 from benchmark_pb2 import BenchmarkRequest, BenchmarkResponse
 
 SERVICE = "benchmark.BenchmarkService"
-LIMIT = 16 * 1024 * 1024
+# Of a message: the payload, and what is around it.
+LIMIT = 16 * 1024 * 1024 + 16 * 1024
+DRAIN_SECONDS = 10
+UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}
 
 
 def unchanged(value):
@@ -33,10 +41,12 @@ def spoiled(value):
     return value[:-1] + bytes([value[-1] ^ 1]) if value else b"!"
 
 
-def echo(change):
+def echo(change, sleep):
     """The service, on messages as they are on the wire: what they hold says what they are."""
 
     def plain(message):
+        if sleep:
+            time.sleep(sleep)
         return BenchmarkResponse(payload=change(BenchmarkRequest.FromString(message).payload)).SerializeToString()
 
     def unary(message, context):
@@ -58,21 +68,56 @@ class AnswersEverything(grpc.GenericRpcHandler):
         return grpc.unary_unary_rpc_method_handler(lambda message, context: spoiled(message))
 
 
+def sized(size):
+    """The payload repeated or cut, zeros where there is none. Other values are answered as they are."""
+
+    def change(value):
+        if not isinstance(value, bytes):
+            return value
+        return (value * (size // len(value) + 1))[:size] if value else bytes(size)
+
+    return change
+
+
+def seconds(text):
+    parts = re.fullmatch(r"(\d+)(ns|us|ms|s)", text)
+    if not parts:
+        raise argparse.ArgumentTypeError(f"{text!r}: allowed are times such as 250us, 5ms or 2s")
+    return int(parts[1]) * UNITS[parts[2]]
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--addr", default="127.0.0.1:0", metavar="IP:PORT", help="port 0 takes a free one")
+    parser.add_argument("--debug-addr", metavar="IP:PORT", help="taken, and there is none")
+    parser.add_argument("--response-size", type=int, metavar="BYTES")
+    parser.add_argument("--sleep", type=seconds, default=0, metavar="TIME")
+    parser.add_argument("--gzip", action="store_true", help="compress every reply to a client that takes it")
+    parser.add_argument("--wrong", action="store_true")
+    return parser.parse_args()
+
+
 def main():
-    wrong, gzip = "--wrong" in sys.argv[1:], "--gzip" in sys.argv[1:]
-    limit = -1 if wrong else LIMIT
+    args = arguments()
+    # The main thread has it: it waits below, and every thread that gRPC starts has it blocked.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    limit = -1 if args.wrong else LIMIT
     options = [("grpc.max_receive_message_length", limit), ("grpc.max_send_message_length", -1)]
-    handlers = [echo(spoiled), AnswersEverything()] if wrong else [echo(unchanged)]
+    change = spoiled if args.wrong else unchanged if args.response_size is None else sized(args.response_size)
+    handlers = [echo(change, args.sleep), *([AnswersEverything()] if args.wrong else [])]
     server = grpc.server(
         futures.ThreadPoolExecutor(max_workers=16),
         handlers=handlers,
         options=options,
-        compression=grpc.Compression.Gzip if gzip else None,
+        compression=grpc.Compression.Gzip if args.gzip else None,
     )
-    port = server.add_insecure_port("127.0.0.1:0")
+    host = args.addr.rpartition(":")[0]
+    port = server.add_insecure_port(args.addr)
     server.start()
-    print(json.dumps({"addr": f"127.0.0.1:{port}"}), flush=True)
-    threading.Event().wait()
+    ready = {"ready": True, "addr": f"{host}:{port}", "debug_addr": None, "pid": os.getpid(), "cpus": []}
+    print(json.dumps(ready), flush=True)
+    signal.sigwait({signal.SIGTERM})
+    server.stop(DRAIN_SECONDS).wait()
 
 
 main()

@@ -3,12 +3,7 @@ package analyze.peer;
 import analyze.agent.Agent;
 import benchmark.BenchmarkService;
 import java.io.IOException;
-import java.net.Inet4Address;
-import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.ServerSocket;
-import java.net.SocketException;
-import java.nio.ByteBuffer;
 import org.apache.dubbo.config.ApplicationConfig;
 import org.apache.dubbo.config.ProtocolConfig;
 import org.apache.dubbo.config.RegistryConfig;
@@ -28,7 +23,7 @@ public final class Server {
         try {
             Options options = Options.parse(args);
             String debug = options.debugAddr() == null ? null : Agent.serve(options.debugAddr(), false);
-            InetSocketAddress addr = withPort(options.addr());
+            InetSocketAddress addr = Addresses.withPort(options.addr());
             serve(options, addr);
             System.out.println(ready(Agent.authority(addr), debug));
             DubboBootstrap.getInstance().await();
@@ -61,29 +56,9 @@ public final class Server {
         triple.setMaxBodySize(MESSAGE_LIMIT + OVERHEAD);
         triple.setMaxResponseBodySize(MESSAGE_LIMIT + OVERHEAD);
         ProtocolConfig protocol = new ProtocolConfig("tri", addr.getPort());
-        protocol.setHost(host(addr.getAddress()));
+        protocol.setHost(Addresses.host(addr));
         protocol.setTriple(triple);
         return protocol;
-    }
-
-    /** Dubbo listens on every address where it is told one that begins with 127; as one number, it takes it. */
-    private static String host(InetAddress addr) {
-        return addr instanceof Inet4Address
-                ? Integer.toUnsignedString(ByteBuffer.wrap(addr.getAddress()).getInt())
-                : addr.getHostAddress();
-    }
-
-    /** Dubbo has no port 0: a port that was free a moment ago. */
-    private static InetSocketAddress withPort(InetSocketAddress addr) throws IOException {
-        if (addr.getPort() != 0) {
-            return addr;
-        }
-        try (ServerSocket socket = new ServerSocket()) {
-            socket.bind(addr);
-            return (InetSocketAddress) socket.getLocalSocketAddress();
-        } catch (SocketException error) {
-            throw new IOException("--addr " + Agent.authority(addr) + ": " + error.getMessage());
-        }
     }
 
     private static String ready(String addr, String debug) {
