@@ -26,6 +26,7 @@ GO_PACKAGES = {
     "dubbo-go-protocol": "dubbo-go/protocol",
     "grpc-go": "grpc-go",
     "grpc-go-client": "grpc-go/client",
+    "kitex": "kitex",
 }
 STUBS = WORK / "stubs"
 JAVA_PEER = WORK / "dubbo-java" / "server.jar"

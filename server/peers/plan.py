@@ -37,6 +37,8 @@ GO_SERVERS = {
     "dubbo-go": [str(GO / "dubbo-go")],
     "dubbo-go-7-bytes": [str(GO / "dubbo-go"), *_SEVEN],
     "dubbo-go-hessian2": [str(GO / "dubbo-go"), "--serialization", "hessian2"],
+    "kitex": [str(GO / "kitex")],
+    "kitex-7-bytes": [str(GO / "kitex"), *_SEVEN],
 }
 JAVA_SERVERS = {
     "dubbo-java": [*JAVA, "-jar", str(JAVA_PEER)],
@@ -45,8 +47,8 @@ JAVA_SERVERS = {
 SERVERS = CHECKING | GO_SERVERS | JAVA_SERVERS
 # Their exit code when told to end; the others just die of it. A JVM that a signal ends, drained or not, has 128 and the signal.
 END_CODES = dict.fromkeys((*GO_SERVERS, "grpcio", "grpcio-gzip"), 0) | dict.fromkeys(JAVA_SERVERS, 143)
-DRAINING = ("grpc-go", "connect-go", "dubbo-go")
-NAMES = sorted({*CLIENTS, "connect-go", "jvm-agent"} - {"dubbo-java-gzip"})
+DRAINING = ("grpc-go", "connect-go", "dubbo-go", "kitex")
+NAMES = sorted({*CLIENTS, "connect-go", "kitex", "jvm-agent"} - {"dubbo-java-gzip"})
 
 
 class Load(NamedTuple):
@@ -54,7 +56,9 @@ class Load(NamedTuple):
 
     flags: str
     says: dict
-    servers: tuple = ("grpcio", "apache-dubbo", "dubbo-js", "dubbo-go-protocol", "dubbo-go", "grpc-go", "connect-go", "dubbo-java")
+    servers: tuple = (
+        *("grpcio", "apache-dubbo", "dubbo-js", "dubbo-go-protocol", "dubbo-go", "grpc-go", "connect-go", "kitex", "dubbo-java"),
+    )
     frameworks: tuple = ("triple", "grpc")
     scenarios: tuple = ("128B-4", "1MiB-2")
     # What a warning of it must say.
@@ -78,7 +82,7 @@ ENVELOPES = [
 # for whoever takes it.
 PLAIN_REPLY, GZIP_REPLY = {"response_encoding": "identity"}, {"response_encoding": "gzip"}
 GZIP_REQUEST, PLAIN_REQUEST = {"request_encoding": "gzip", "compression": "default"}, {"request_encoding": "identity"}
-_EAGER = ("grpcio-gzip", "dubbo-js", "dubbo-go-protocol", "dubbo-go", "grpc-go-gzip", "connect-go")
+_EAGER = ("grpcio-gzip", "dubbo-js", "dubbo-go-protocol", "dubbo-go", "grpc-go-gzip", "connect-go", "kitex")
 _EAGER_IN_STREAMS = ("grpcio-gzip", "dubbo-go-protocol", "dubbo-go", "grpc-go", "connect-go")
 COMPRESSED = [
     # Of text: grpcio sends plain what gzip does not shorten.
@@ -96,7 +100,7 @@ HANDLED = [
     Load(
         f"--response-size 7 --mode {mode}",
         {"response_size": 7, "call_mode": mode},
-        ("grpc-go-7-bytes", "connect-go-7-bytes", "dubbo-go-7-bytes", "dubbo-java-7-bytes"),
+        ("grpc-go-7-bytes", "connect-go-7-bytes", "dubbo-go-7-bytes", "kitex-7-bytes", "dubbo-java-7-bytes"),
     )
     for mode in ("unary", "streaming")
 ]
