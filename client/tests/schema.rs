@@ -63,7 +63,7 @@ fn no_key_may_be_missing_and_none_may_be_added() {
     assert!(objects.len() > 30, "{objects:?}");
     for path in objects {
         // Maps by name: their keys are data.
-        if path == "/environment/crates" || path.ends_with("/ops") {
+        if path == "/environment/crates" || path.ends_with("/ops") || path.ends_with("/gc") {
             continue;
         }
         let keys: Vec<String> = whole.pointer(&path).unwrap().as_object().unwrap().keys().cloned().collect();

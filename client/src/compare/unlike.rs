@@ -57,7 +57,11 @@ pub fn differences(a: &RunResult, b: &RunResult) -> Vec<Difference> {
         ("the load generator's CPUs", (known(&one.client_cpus), known(&other.client_cpus))),
     ];
     let differ = pairs.into_iter().filter(|(_, (a, b))| a != b).map(|(what, (a, b))| Difference { what, a, b });
-    differ.chain(wires(a, b)).collect()
+    // Results from before it was asked don't tell.
+    let sources = one.counter_source.zip(other.counter_source).filter(|(a, b)| a != b);
+    let sources =
+        sources.map(|(a, b)| Difference { what: "counters", a: a.describe().to_owned(), b: b.describe().to_owned() });
+    differ.chain(sources).chain(wires(a, b)).collect()
 }
 
 /// Between wires that are both known. What one call of the largest size takes on the socket is an outcome, no setting.

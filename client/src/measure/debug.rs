@@ -1,17 +1,17 @@
-//! Reads a server's debug endpoints: ours, or a Go program's with `net/http/pprof` and `expvar`.
+//! Reads a server's debug endpoints: ours, a Go program's with `net/http/pprof`, or a JVM's with our agent.
 
-use std::{collections::BTreeMap, pin::pin, time::Duration};
+use std::{collections::BTreeMap, pin::pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{Request, StatusCode, Uri, header};
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper_util::rt::TokioIo;
-use serde::{Deserialize, Deserializer, de::DeserializeOwned};
-use tokio::{net::TcpStream, time::timeout};
+use tokio::{net::TcpStream, sync::OnceCell, time::timeout};
 
 use super::{
-    process::listens,
-    result::{AllocCounters, OpCounts, ServerReading},
+    process::{cmdline_of, listeners},
+    result::{AllocCounters, Interval, ServerReading, SourceKind},
+    source::{CounterSource, SOURCES, Silent, Vars},
 };
 
 /// Everything but recording a profile answers within this.
@@ -21,10 +21,11 @@ const SYMBOLIZE_TIME: Duration = Duration::from_secs(60);
 /// Profiles of large programs are some megabytes.
 const MAX_ANSWER: usize = 256 << 20;
 
-/// The debug endpoints of one server.
+/// The debug endpoints of one server. Where its counters come from is asked once, with the first reading.
 #[derive(Debug, Clone)]
 pub struct DebugClient {
     authority: String,
+    source: Arc<OnceCell<&'static dyn CounterSource>>,
 }
 
 /// Why an endpoint could not be read.
@@ -64,52 +65,6 @@ const SETTINGS: [&str; 15] = [
     "lg_prof_sample",
 ];
 
-/// What `/debug/vars` holds of what is read here; all of it may be missing, or be a variable of the program's own that only
-/// shares the name.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Vars {
-    #[serde(deserialize_with = "known_shape")]
-    pub(super) cmdline: Option<Vec<String>>,
-    #[serde(deserialize_with = "known_shape")]
-    memstats: Option<MemStats>,
-    #[serde(deserialize_with = "known_shape")]
-    counters: Option<Counters>,
-    #[serde(deserialize_with = "known_shape")]
-    ops: Option<BTreeMap<String, OpCounts>>,
-    #[serde(deserialize_with = "known_shape")]
-    process: Option<Process>,
-    /// There only where the exact census is to be had.
-    #[serde(deserialize_with = "known_shape")]
-    pub(super) census: Option<Census>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "PascalCase")]
-struct MemStats {
-    total_alloc: Option<u64>,
-    mallocs: Option<u64>,
-    frees: Option<u64>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Counters {
-    serving: Option<AllocCounters>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Process {
-    pid: Option<u32>,
-    cpu_ns: Option<u64>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-pub(super) struct Census {
-    pub(super) active: bool,
-}
-
 impl DebugClient {
     /// The endpoints at `http://HOST:PORT`.
     ///
@@ -120,7 +75,9 @@ impl DebugClient {
         let uri: Uri = url.parse().map_err(|_| wrong())?;
         let plain = uri.scheme_str() == Some("http") && matches!(uri.path(), "" | "/") && uri.query().is_none();
         match uri.authority() {
-            Some(authority) if plain && authority.port().is_some() => Ok(Self { authority: authority.to_string() }),
+            Some(authority) if plain && authority.port().is_some() => {
+                Ok(Self { authority: authority.to_string(), source: Arc::default() })
+            }
             _ => Err(wrong()),
         }
     }
@@ -130,20 +87,88 @@ impl DebugClient {
         format!("http://{}", self.authority)
     }
 
-    /// Counters, requests, CPU time and memory, now.
+    /// Counters, requests and CPU time, now.
     ///
     /// # Errors
     /// [`DebugError::Request`].
     pub async fn reading(&self) -> Result<ServerReading, DebugError> {
-        Ok(self.vars().await?.reading())
+        let source = self.asked().await?;
+        if source.kind() == SourceKind::None {
+            // Whatever else it tells.
+            let answer = self.answer(source.path(), ANSWER_TIME).await?.unwrap_or_default();
+            return Ok(source.reading(&answer).unwrap_or_default());
+        }
+        let answer = self.get(source.path(), ANSWER_TIME).await?;
+        source.reading(&answer).map_err(|problem| self.problem(source.path(), problem))
     }
 
-    /// How the server says it was started.
+    /// Where its counters come from.
+    ///
+    /// # Errors
+    /// [`DebugError::Request`] where nobody answers.
+    pub async fn source(&self) -> Result<SourceKind, DebugError> {
+        Ok(self.asked().await?.kind())
+    }
+
+    /// What the server itself allocates for answering one reading, where its counters hold that: the least of three, as something
+    /// else may allocate meanwhile. The first reading, in which much is made that is kept, is not among them. `None` where
+    /// the counters leave it out.
+    ///
+    /// # Errors
+    /// [`DebugError::Request`].
+    pub async fn reading_cost(&self) -> Result<Option<AllocCounters>, DebugError> {
+        if !self.asked().await?.counts_its_answers() {
+            return Ok(None);
+        }
+        self.reading().await?;
+        let mut least: Option<AllocCounters> = None;
+        for _ in 0..3 {
+            let pair = Interval { before: self.reading().await?, after: self.reading().await? };
+            let cost = pair.counters();
+            least = [least, cost].into_iter().flatten().min_by_key(|cost| cost.usable_bytes);
+        }
+        Ok(least)
+    }
+
+    async fn asked(&self) -> Result<&'static dyn CounterSource, DebugError> {
+        self.source.get_or_try_init(|| self.ask()).await.copied()
+    }
+
+    async fn ask(&self) -> Result<&'static dyn CounterSource, DebugError> {
+        let mut answers: BTreeMap<&str, Option<Bytes>> = BTreeMap::new();
+        for source in SOURCES {
+            let path = source.path();
+            if !answers.contains_key(path) {
+                answers.insert(path, self.answer(path, ANSWER_TIME).await?);
+            }
+            if answers[path].as_ref().is_some_and(|answer| source.reading(answer).is_ok()) {
+                return Ok(source);
+            }
+        }
+        Ok(&Silent)
+    }
+
+    /// How the server says it was started. `None` where it doesn't.
     ///
     /// # Errors
     /// [`DebugError::Request`].
     pub async fn cmdline(&self) -> Result<Option<Vec<String>>, DebugError> {
-        Ok(self.vars().await?.cmdline)
+        if let Some(cmdline) = self.vars().await?.and_then(|vars| vars.cmdline) {
+            return Ok(Some(cmdline));
+        }
+        // Go's has NUL between the arguments.
+        let answer = self.answer("/debug/pprof/cmdline", ANSWER_TIME).await?;
+        Ok(answer.filter(|answer| !answer.is_empty()).map(|answer| {
+            String::from_utf8_lossy(&answer).trim_end_matches('\0').split('\0').map(str::to_owned).collect()
+        }))
+    }
+
+    /// Which JVM it runs on. `None` where it is none.
+    ///
+    /// # Errors
+    /// [`DebugError::Request`].
+    pub async fn jvm_version(&self) -> Result<Option<String>, DebugError> {
+        Ok(self.vars().await?.and_then(|vars| vars.jvm_version().map(str::to_owned)))
     }
 
     /// jemalloc's version and its settings, where the server runs on it.
@@ -153,22 +178,33 @@ impl DebugClient {
         version_and_settings(&stats)
     }
 
-    /// The server's process, where it is one of this machine and network namespace: the one it says it is must hold the very
-    /// socket that listens here. Behind a forwarded port, in another container or of another user it is `None`: its id would
-    /// be another process's, or nobody can tell.
+    /// The server's process, where it is one of this machine and network namespace: it must hold the very socket that listens
+    /// here, and be the one it says it is, by its id or, as Go programs don't tell that, by its command line. Behind a
+    /// forwarded port, in another container or of another user it is `None`: its id would be another process's, or nobody can
+    /// tell.
     pub async fn local_pid(&self) -> Option<u32> {
         let (host, port) = self.authority.rsplit_once(':')?;
         let loopback =
             host == "localhost" || host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().ok()?.is_loopback();
-        let port = port.parse().ok()?;
-        let pid = self.vars().await.ok()?.process?.pid?;
-        (loopback && listens(pid, port)).then_some(pid)
+        if !loopback {
+            return None;
+        }
+        let mut listeners = listeners(port.parse().ok()?);
+        match self.vars().await.ok()?.and_then(|vars| vars.pid()) {
+            Some(pid) => listeners.retain(|listener| *listener == pid),
+            None => {
+                let cmdline = self.cmdline().await.ok()??;
+                listeners.retain(|listener| cmdline_of(*listener).as_ref() == Some(&cmdline));
+            }
+        }
+        // Of two that share the socket it isn't known which one counts.
+        <[u32; 1]>::try_from(listeners).ok().map(|[pid]| pid)
     }
 
-    pub(super) async fn vars(&self) -> Result<Vars, DebugError> {
-        let path = "/debug/vars";
-        let body = self.get(path, ANSWER_TIME).await?;
-        serde_json::from_slice(&body).map_err(|error| self.problem(path, format!("no counters in it: {error}")))
+    /// `None` where there are none, or they are not JSON.
+    pub(super) async fn vars(&self) -> Result<Option<Vars>, DebugError> {
+        let answer = self.answer("/debug/vars", ANSWER_TIME).await?;
+        Ok(answer.and_then(|answer| Vars::parse(&answer).ok()))
     }
 
     /// A CPU profile of so many seconds from now.
@@ -191,8 +227,22 @@ impl DebugClient {
     }
 
     async fn get(&self, path: &str, limit: Duration) -> Result<Bytes, DebugError> {
-        let answer = timeout(limit, self.exchange(path)).await;
-        match answer {
+        let (status, body) = self.exchanged(path, limit).await?;
+        if status == StatusCode::OK {
+            return Ok(body);
+        }
+        let said = String::from_utf8_lossy(&body[..body.len().min(300)]).trim_end().to_owned();
+        Err(self.problem(path, format!("{status}: {said}")))
+    }
+
+    /// What stands there; `None` where nothing does.
+    async fn answer(&self, path: &str, limit: Duration) -> Result<Option<Bytes>, DebugError> {
+        let (status, body) = self.exchanged(path, limit).await?;
+        Ok((status == StatusCode::OK).then_some(body))
+    }
+
+    async fn exchanged(&self, path: &str, limit: Duration) -> Result<(StatusCode, Bytes), DebugError> {
+        match timeout(limit, self.exchange(path)).await {
             Ok(answer) => answer.map_err(|problem| self.problem(path, problem)),
             Err(_) => Err(self.problem(path, format!("no answer within {} s", limit.as_secs()))),
         }
@@ -202,7 +252,7 @@ impl DebugClient {
         DebugError::Request { authority: self.authority.clone(), path: path.to_owned(), problem }
     }
 
-    async fn exchange(&self, path: &str) -> Result<Bytes, String> {
+    async fn exchange(&self, path: &str) -> Result<(StatusCode, Bytes), String> {
         let stream = TcpStream::connect(&self.authority).await.map_err(|error| error.to_string())?;
         let (mut send, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;
@@ -215,13 +265,7 @@ impl DebugClient {
             let status = response.status();
             let body =
                 Limited::new(response.into_body(), MAX_ANSWER).collect().await.map_err(|error| error.to_string())?;
-            let body = body.to_bytes();
-            match status {
-                StatusCode::OK => Ok(body),
-                status => {
-                    Err(format!("{status}: {}", String::from_utf8_lossy(&body[..body.len().min(300)]).trim_end()))
-                }
-            }
+            Ok((status, body.to_bytes()))
         };
         let mut answered = pin!(answered);
         // The connection is driven here and ends with the answer: no task is left behind.
@@ -237,12 +281,6 @@ impl DebugClient {
     }
 }
 
-/// `None` for a value that isn't one of ours.
-fn known_shape<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Option<T>, D::Error> {
-    let value = serde_json::Value::deserialize(deserializer)?;
-    Ok(serde_json::from_value(value).ok())
-}
-
 fn version_and_settings(stats: &serde_json::Value) -> Option<(String, String)> {
     let jemalloc = stats.get("jemalloc")?;
     let opt = jemalloc.get("opt")?;
@@ -251,23 +289,6 @@ fn version_and_settings(stats: &serde_json::Value) -> Option<(String, String)> {
         Some(value.as_str().map_or_else(|| format!("{name}:{value}"), |text| format!("{name}:{text}")))
     });
     Some((jemalloc.get("version")?.as_str()?.to_owned(), settings.collect::<Vec<_>>().join(",")))
-}
-
-impl Vars {
-    pub(super) fn reading(self) -> ServerReading {
-        let counters = self.counters.and_then(|counters| counters.serving).or_else(|| {
-            // Go counts allocations as Mallocs, and their size classes in TotalAlloc.
-            let memstats = self.memstats?;
-            memstats.mallocs.is_some().then_some(AllocCounters {
-                allocs: memstats.mallocs,
-                frees: memstats.frees,
-                usable_bytes: memstats.total_alloc,
-                ..AllocCounters::default()
-            })
-        });
-        let process = self.process.unwrap_or_default();
-        ServerReading { counters, ops: self.ops, cpu_ns: process.cpu_ns }
-    }
 }
 
 #[cfg(test)]
@@ -284,26 +305,6 @@ mod tests {
         {
             assert!(DebugClient::new(url).is_err(), "{url}");
         }
-    }
-
-    #[test]
-    fn a_go_servers_vars_are_read() {
-        let vars = r#"{"cmdline":["/tmp/x"],"memstats":{"Alloc":5,"TotalAlloc":900,"Mallocs":12,"Frees":7}}"#;
-        let reading = serde_json::from_str::<Vars>(vars).expect("vars").reading();
-        let counters = reading.counters.expect("counters");
-        assert_eq!((counters.allocs, counters.usable_bytes, counters.requested_bytes), (Some(12), Some(900), None));
-        assert_eq!((reading.ops, reading.cpu_ns), (None, None));
-    }
-
-    #[test]
-    fn variables_that_only_share_a_name_are_passed_over() {
-        let vars =
-            r#"{"cmdline":"x","memstats":{"Mallocs":12},"counters":7,"ops":{"reads":5},"process":[],"census":"2020"}"#;
-        let vars = serde_json::from_str::<Vars>(vars).expect("vars");
-        assert!(vars.cmdline.is_none() && vars.census.is_none());
-        let reading = vars.reading();
-        assert_eq!(reading.counters.and_then(|counters| counters.allocs), Some(12));
-        assert_eq!((reading.ops, reading.cpu_ns), (None, None));
     }
 
     /// Answers one request, and ends the connection with it.
@@ -348,19 +349,5 @@ mod tests {
         // One that is there but isn't the listener, and one that isn't there.
         assert_eq!(vars(1).await, None);
         assert_eq!(vars(u32::MAX).await, None);
-    }
-
-    #[test]
-    fn our_vars_are_read() {
-        let vars = r#"{"memstats":{"Mallocs":99},"counters":{"serving":{"allocs":1,"zeroed_allocs":2,"reallocs":3,"frees":4,
-            "requested_bytes":50,"usable_bytes":null},"excluded":null},"ops":{"m":{"started":3,"ok":2,"error":1}},
-            "process":{"pid":1,"cpu_ns":7,"rss_bytes":8},"census":{"active":true}}"#;
-        let vars = serde_json::from_str::<Vars>(vars).expect("vars");
-        assert!(vars.census.as_ref().is_some_and(|census| census.active));
-        let reading = vars.reading();
-        let counters = reading.counters.expect("counters");
-        assert_eq!((counters.reallocs, counters.frees, counters.usable_bytes), (Some(3), Some(4), None));
-        assert_eq!(reading.ops.expect("ops")["m"], OpCounts { started: 3, ok: 2, error: 1 });
-        assert_eq!(reading.cpu_ns, Some(7));
     }
 }

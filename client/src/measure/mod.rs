@@ -9,6 +9,7 @@ mod process;
 pub mod result;
 mod round;
 mod server;
+mod source;
 mod syscalls;
 
 pub use self::{

@@ -89,7 +89,7 @@ pub async fn allocs_pass(
 ) -> Result<AllocsPass, PassError> {
     let live = Live::default();
     driver.run(&load.with_length(PASS_WARMUP), &live).await;
-    let exact = debug.vars().await?.census.is_some();
+    let exact = debug.vars().await?.is_some_and(|vars| vars.census.is_some());
     let seconds = (length + CENSUS_MARGIN).as_secs().max(1);
     let began = Instant::now();
     let loaded = async {
@@ -182,7 +182,7 @@ async fn wait_for_census(debug: &DebugClient) -> Result<(), DebugError> {
     let mut poll = interval(CENSUS_POLL);
     for _ in 0..CENSUS_MARGIN.as_millis() / CENSUS_POLL.as_millis() {
         poll.tick().await;
-        if debug.vars().await?.census.is_some_and(|census| census.active) {
+        if debug.vars().await?.and_then(|vars| vars.census).is_some_and(|census| census.active) {
             break;
         }
     }

@@ -118,15 +118,32 @@ pub async fn looking_at<T>(watches: &mut [&mut ProcessWatch], work: impl Future<
 /// Whether a process holds a TCP socket that listens on this port in our own network namespace. `false` also where we may
 /// not look at its open files.
 pub fn listens(pid: u32, port: u16) -> bool {
+    let process = i32::try_from(pid).ok().and_then(|pid| Process::new(pid).ok());
+    process.is_some_and(|process| holds(&process, &listening(port)))
+}
+
+/// The processes for which that is so.
+pub(super) fn listeners(port: u16) -> Vec<u32> {
+    let sockets = listening(port);
+    let processes = procfs::process::all_processes().into_iter().flatten().flatten();
+    processes.filter(|process| holds(process, &sockets)).filter_map(|process| process.pid.try_into().ok()).collect()
+}
+
+/// How a process was started, unless it wrote over that. `None` when there is none of this id.
+pub(super) fn cmdline_of(pid: u32) -> Option<Vec<String>> {
+    Process::new(pid.try_into().ok()?).ok()?.cmdline().ok()
+}
+
+/// The sockets that listen on a port.
+fn listening(port: u16) -> HashSet<u64> {
     let sockets = procfs::net::tcp().into_iter().chain(procfs::net::tcp6()).flatten();
     let listening = sockets.filter(|socket| socket.state == TcpState::Listen && socket.local_address.port() == port);
-    let listening: HashSet<u64> = listening.map(|socket| socket.inode).collect();
-    let process = i32::try_from(pid).ok().and_then(|pid| Process::new(pid).ok());
-    let files = process.and_then(|process| process.fd().ok());
-    files.is_some_and(|mut files| {
-        files.any(
-            |file| matches!(file, Ok(FDInfo { target: FDTarget::Socket(inode), .. }) if listening.contains(&inode)),
-        )
+    listening.map(|socket| socket.inode).collect()
+}
+
+fn holds(process: &Process, sockets: &HashSet<u64>) -> bool {
+    process.fd().is_ok_and(|mut files| {
+        files.any(|file| matches!(file, Ok(FDInfo { target: FDTarget::Socket(inode), .. }) if sockets.contains(&inode)))
     })
 }
 

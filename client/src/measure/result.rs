@@ -19,11 +19,13 @@ mod warnings;
 use serde::{Deserialize, Serialize};
 
 pub use self::{
-    environment::{Environment, ServerOrigin},
+    environment::{Environment, ServerOrigin, SourceKind},
     figures::Figures,
     load::{LoadKind, LoadShape, Over, SlowCalls},
     process::{ContextSwitches, MemoryUse, PageFaults, ProcessUse, SyscallCounts},
-    sample::{AllocCounters, ClientReading, Interval, LatencySummary, OpCounts, Round, RunSample, ServerReading},
+    sample::{
+        AllocCounters, ClientReading, GcCounts, Interval, LatencySummary, OpCounts, Round, RunSample, ServerReading,
+    },
 };
 use crate::{
     load::{Case, MessagesPerStream, Wire},

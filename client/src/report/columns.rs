@@ -1,8 +1,10 @@
 //! The columns that tables for people have: heads, cells and footnotes, in one place for all forms.
 
+use std::collections::BTreeSet;
+
 use crate::{
     load::Wire,
-    measure::result::{BytesBasis, RunResult},
+    measure::result::{BytesBasis, RunResult, SourceKind},
     profile::{three_digits, two_decimals},
     scenario::Compression,
     units::thousands,
@@ -125,6 +127,17 @@ pub(super) fn footnotes(results: &[&RunResult]) -> Vec<String> {
             "wire B/op: what the load generator's sockets sent and received, frames and headers included.".to_owned(),
         );
     }
+    let from = |is: fn(SourceKind) -> bool| {
+        let of = results.iter().filter(|r| r.environment.counter_source.is_some_and(is));
+        let names: BTreeSet<&str> = of.map(|r| r.framework.as_str()).collect();
+        (!names.is_empty()).then(|| names.into_iter().collect::<Vec<_>>().join(", "))
+    };
+    notes.extend(from(SourceKind::is_go).map(|go| {
+        format!("{go}: B/op, allocs/op by Go's MemStats: size classes, as usable bytes are, of all goroutines; what reading them takes is left out.")
+    }));
+    notes.extend(from(|source| source == SourceKind::JvmAgent).map(|jvm| {
+        format!("{jvm}: B/op by the JVM: heap, all threads but its agent's; it doesn't count allocations.")
+    }));
     notes.extend(requested_note(results));
     if results.iter().any(|r| groups(results).into_iter().flatten().any(|column| (column.cell)(r) == UNKNOWN)) {
         notes.push(format!("{UNKNOWN} not measured."));

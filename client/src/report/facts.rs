@@ -28,7 +28,7 @@ pub(super) struct Run<'a> {
 /// Something of a result, with its name. `None` where it isn't known.
 type Fact = (&'static str, fn(&RunResult) -> Option<String>);
 
-const FACTS: [Fact; 14] = [
+const FACTS: [Fact; 15] = [
     ("commit", |r| commit(&r.environment)),
     ("compiler", |r| r.environment.rustc.clone()),
     ("kernel", |r| r.environment.kernel.clone()),
@@ -38,6 +38,7 @@ const FACTS: [Fact; 14] = [
     ("server", |r| Some(origin(&r.environment))),
     ("allocator", |r| r.environment.allocator.clone()),
     ("allocator's settings", |r| r.environment.allocator_settings.clone()),
+    ("counters", |r| r.environment.counter_source.map(|source| source.describe().to_owned())),
     ("crates", |r| crates(&r.environment)),
     ("made with", |r| r.environment.framework_version.clone()),
     ("run by", |r| r.environment.runtime.clone()),

@@ -8,7 +8,7 @@ use analyze::{
     measure::result::{
         AllocCounters, ClientReading, ContextSwitches, Environment, Interval, LoadKind, MemoryUse, OpCounts, Others,
         PageFaults, PerOp, ProcessUse, RunMeta, RunResult, RunSample, ServerOrigin, ServerReading, Site, SiteTable,
-        SyscallCounts,
+        SourceKind, SyscallCounts,
     },
 };
 
@@ -124,6 +124,7 @@ pub fn sample(round: u32, requests: u64, costs: &Costs) -> RunSample {
         counters: counters(ops),
         ops: Some(BTreeMap::from([("UnaryCall".to_owned(), OpCounts { started: 7 + ops, ok: 7 + ops, error: 0 })])),
         cpu_ns: Some(5_000_000 + ops * costs.cpu_us * 1_000),
+        gc: None,
     };
     let client = |ops: u64| ClientReading { counters: counters(ops), cpu_ns: Some(ops * 9_000) };
     RunSample {
@@ -219,6 +220,8 @@ pub fn meta(framework: &str, rounds: u32) -> RunMeta {
             client_cpus: Some(vec![1]),
             allocator: Some("jemalloc 5.3.1".to_owned()),
             allocator_settings: Some("prof:true".to_owned()),
+            counter_source: Some(SourceKind::DebugPprof),
+            reading_cost: None,
             crates: BTreeMap::from([("h2".to_owned(), "0.4.20".to_owned())]),
             framework_version: None,
             runtime: None,

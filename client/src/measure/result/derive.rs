@@ -34,6 +34,7 @@ impl RunResult {
             response_size: case.response_size,
             basis,
             client_cpus: meta.environment.client_cpus.as_ref().map(Vec::len),
+            reading_cost: meta.environment.reading_cost,
         };
         let per_round = context.figures(&rounds);
         let sum = |count: fn(&Round) -> u64| rounds.iter().map(count).sum::<u64>();
@@ -94,6 +95,7 @@ impl RunResult {
             response_size: self.response_size,
             basis: self.bytes_per_op_basis,
             client_cpus: self.environment.client_cpus.as_ref().map(Vec::len),
+            reading_cost: self.environment.reading_cost,
         };
         context.figures(&self.rounds)
     }
@@ -128,6 +130,7 @@ struct Context {
     response_size: Option<u64>,
     basis: Option<BytesBasis>,
     client_cpus: Option<usize>,
+    reading_cost: Option<AllocCounters>,
 }
 
 impl Context {
@@ -143,6 +146,8 @@ impl Round {
         let ops = self.ops();
         let per_op = |total: Option<u64>| total.zip(ops).and_then(|(total, ops)| ratio(total as f64, ops as f64));
         let server = self.server.as_ref().and_then(Interval::<ServerReading>::counters).unwrap_or_default();
+        // Between two readings one answer is made: the rest of the first and the begin of the second.
+        let server = context.reading_cost.map_or(server, |cost| server.without(&cost));
         let client = self.client.counters().unwrap_or_default();
         let [server_used, client_used] = [self.server_process, self.client_process].map(Option::unwrap_or_default);
         // The server's own reading holds the work of answering it. Both count ns.

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::AllocCounters;
+
 /// The machine, the build and the settings behind a result: what two results must share to be compared.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
@@ -29,12 +31,18 @@ pub struct Environment {
     pub allocator: Option<String>,
     /// The allocator's settings, in its own notation.
     pub allocator_settings: Option<String>,
+    /// Where the server's counters come from. `None` in results from before it was asked.
+    #[serde(default)]
+    pub counter_source: Option<SourceKind>,
+    /// What the server allocates for answering one reading of its counters, where they hold that; per-op figures leave it out.
+    #[serde(default)]
+    pub reading_cost: Option<AllocCounters>,
     /// Versions of the crates that shape the figures, by name.
     pub crates: BTreeMap<String, String>,
     /// What a peer's server is made with, as `google.golang.org/grpc v1.76.0`. `None` for our own, which `crates` tells of.
     #[serde(default)]
     pub framework_version: Option<String>,
-    /// What runs a peer's server, as `go1.26.8`.
+    /// What runs a peer's server, as `go1.26.8`, or which JVM an attached one says it is.
     #[serde(default)]
     pub runtime: Option<String>,
     /// A hash of the sources, the recipe and the toolchain that a peer was built from: the same for the same build.
@@ -64,4 +72,38 @@ pub enum ServerOrigin {
     Started,
     /// It was running already. Its build, CPUs and settings are its owner's.
     Attached,
+}
+
+/// Where a server's counters come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SourceKind {
+    /// The crate `debug-pprof`: what its allocator handed out to serving threads.
+    DebugPprof,
+    /// Go's `runtime.MemStats` by `expvar`: size classes, as all goroutines got them.
+    GoExpvar,
+    /// The same, at the end of a profile as text.
+    GoPprof,
+    /// The agent in a JVM: bytes of the heap, as all threads but its own got them.
+    JvmAgent,
+    /// Nothing tells what the server allocates.
+    None,
+}
+
+impl SourceKind {
+    /// What it is and whose allocations it counts.
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Self::DebugPprof => "debug-pprof: serving threads",
+            Self::GoExpvar => "Go's MemStats (expvar): all goroutines",
+            Self::GoPprof => "Go's MemStats (pprof): all goroutines",
+            Self::JvmAgent => "the agent in the JVM: heap, all threads but its own",
+            Self::None => "none",
+        }
+    }
+
+    /// Whether it is Go's.
+    pub const fn is_go(self) -> bool {
+        matches!(self, Self::GoExpvar | Self::GoPprof)
+    }
 }

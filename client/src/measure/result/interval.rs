@@ -17,9 +17,19 @@ impl AllocCounters {
         })
     }
 
+    /// These less what `cost` holds of them; never less than nothing.
+    pub(in crate::measure) fn without(&self, cost: &Self) -> Self {
+        let of =
+            |total: fn(&Self) -> Option<u64>| total(self).map(|whole| whole.saturating_sub(total(cost).unwrap_or(0)));
+        Self::each(of)
+    }
+
     /// What was added since `before`. A total that went down (the process was restarted) is `None`.
     fn since(&self, before: &Self) -> Self {
-        let of = |total: fn(&Self) -> Option<u64>| increase(total(before), total(self));
+        Self::each(|total| increase(total(before), total(self)))
+    }
+
+    fn each(of: impl Fn(fn(&Self) -> Option<u64>) -> Option<u64>) -> Self {
         Self {
             allocs: of(|c| c.allocs),
             zeroed_allocs: of(|c| c.zeroed_allocs),

@@ -45,6 +45,9 @@ pub struct ServerReading {
     pub ops: Option<BTreeMap<String, OpCounts>>,
     /// User and system time of the process since its start, ns.
     pub cpu_ns: Option<u64>,
+    /// Garbage collections, by collector. `None` when there is no collector, or it doesn't tell.
+    #[serde(default)]
+    pub gc: Option<BTreeMap<String, GcCounts>>,
 }
 
 /// What the load generator says about itself at one moment.
@@ -84,6 +87,16 @@ pub struct OpCounts {
     pub ok: u64,
     /// Requests answered with an error, or abandoned.
     pub error: u64,
+}
+
+/// A garbage collector's running totals.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GcCounts {
+    /// Collections finished.
+    pub collections: u64,
+    /// Time it says they took, ns: Go's is that in which the program stood still, a JVM's is as its collector means it. `None`
+    /// when it doesn't tell.
+    pub time_ns: Option<u64>,
 }
 
 /// One timed round as it is written to a file: [`RunSample`] with its histogram condensed.

@@ -21,6 +21,9 @@ const LATE_START_MS: f64 = 1.0;
 /// The exact profile is taken in a pass of its own; up to this share it may differ from the timed rounds.
 const SITES_TOLERANCE: f64 = 0.01;
 
+/// From this share of a round's bytes on, what the server allocates to answer a reading is worth a word.
+const READING_SHARE: f64 = 0.001;
+
 /// The warnings that follow from a result's own rounds and figures.
 pub(super) fn of(result: &RunResult, case: &Case) -> Vec<String> {
     let mut warnings = Vec::new();
@@ -171,6 +174,16 @@ fn counters(result: &RunResult, warnings: &mut Vec<String>) {
     } else if readings.iter().any(|server| server.ops().is_none()) {
         warnings
             .push("the server doesn't count its requests: per-op figures use the load generator's count".to_owned());
+    }
+    let least = readings.iter().filter_map(|server| server.counters()?.usable_bytes).min();
+    let cost = result.environment.reading_cost.and_then(|cost| cost.usable_bytes);
+    if let Some((cost, of)) = cost.zip(least).filter(|(cost, of)| *cost as f64 > *of as f64 * READING_SHARE) {
+        warnings.push(format!(
+            "the server allocates {} B to answer a reading of its counters, {:.1} % of what they say of a round: it is taken off, \
+             but is not the same each time",
+            thousands(cost),
+            cost as f64 * 100.0 / of as f64
+        ));
     }
     if result.bytes_per_op_basis == Some(BytesBasis::Requested) {
         warnings.push("the server's allocator doesn't tell usable bytes: B/op is what was requested".to_owned());

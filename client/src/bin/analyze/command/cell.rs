@@ -7,7 +7,7 @@ use analyze::{
     measure::{
         self, AllocsPass, DebugClient, PassError, ServerProcess, Target, allocs_pass, cpu_pass, describe_machine,
         heap_pass, measure_round,
-        result::{RunMeta, RunResult, RunSample, ServerOrigin},
+        result::{RunMeta, RunResult, RunSample, ServerOrigin, SourceKind},
         syscalls_pass,
     },
     profile::{self, Flame, Profile},
@@ -343,8 +343,9 @@ async fn prepare(
     let Server { process, addr, debug } = Server::of(subject, HeapProfiler::Off, bench).await?;
     describe(meta, subject, bench, addr, process.as_ref());
     *started = process;
-    if let Some(debug) = &debug {
-        describe_program(meta, debug).await?;
+    match &debug {
+        Some(debug) => describe_program(meta, debug).await?,
+        None => meta.environment.counter_source = Some(SourceKind::None),
     }
     let pid = process_id(subject, started.as_ref(), debug.as_ref()).await;
     if meta.environment.server_cpus.is_none() {
@@ -398,6 +399,18 @@ fn describe(meta: &mut RunMeta, subject: &Subject, bench: Bench<'_>, addr: Socke
 
 /// What the server's debug endpoints say of its program.
 async fn describe_program(meta: &mut RunMeta, debug: &DebugClient) -> anyhow::Result<()> {
+    let source = debug.source().await?;
+    if source == SourceKind::None {
+        meta.warnings.push(format!(
+            "{}: neither /debug/vars nor /debug/pprof/allocs?debug=1 tells what the server allocates",
+            debug.url()
+        ));
+    }
+    meta.environment.counter_source = Some(source);
+    meta.environment.reading_cost = debug.reading_cost().await?;
+    if meta.environment.runtime.is_none() {
+        meta.environment.runtime = debug.jvm_version().await?;
+    }
     meta.environment.server_cmdline = debug.cmdline().await?;
     if let Some((version, settings)) = debug.jemalloc().await {
         meta.environment.allocator = Some(format!("jemalloc {version}"));
