@@ -88,7 +88,7 @@ fn save(root: &Path, label: &str, mut result: RunResult, ops: u64, bytes: i64) {
     let path = format!("../../profiles/{label}/{}.allocs.pb", result.file_stem());
     fs::write(data.join(&path), allocs).unwrap();
     result.files.allocs_profile = Some(path);
-    result.sites = Some(SiteTable { total: per_op, rows: Vec::new(), others: Default::default() });
+    result.sites = Some(SiteTable { total: per_op, rows: Vec::new(), others: Default::default(), sampling: None });
     fs::write(data.join(format!("{}.json", result.file_stem())), serde_json::to_vec(&result).unwrap()).unwrap();
 }
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use analyze::{
     load::End,
     measure::result::{
-        BytesBasis, Interval, MemoryUse, PerOp, ProcessUse, RunMeta, RunResult, ServerOrigin, ServerReading,
+        AllocCounters, BytesBasis, Interval, MemoryUse, PerOp, ProcessUse, RunMeta, RunResult, Sampling, ServerOrigin,
+        ServerReading,
     },
     scenario::Compression,
 };
@@ -299,6 +300,61 @@ fn sites_that_do_not_add_up_are_a_warning() {
     result.set_sites(sites, Some(PerOp { allocs_per_op: 5.0, ..counted }));
     let same = "the sites add up to 4.50 allocs/op, the counters of the same requests say 5.00: -10.0 %";
     assert_eq!(result.warnings, [same, rounds]);
+}
+
+#[test]
+fn sampled_sites_may_be_off_by_chance() {
+    let mut result = full().remove(0);
+    let mut sites = result.sites.clone().unwrap();
+    let counted = sites.total;
+    sites.total.bytes_per_op *= 1.05;
+    sites.total.allocs_per_op *= 0.9;
+    let sampling = Sampling { period_bytes: 1 << 19, bytes_error: Some(0.02), allocs_error: Some(0.01) };
+    sites.sampling = Some(sampling);
+    result.set_sites(sites.clone(), Some(counted));
+    // The bytes are within three errors; the allocations aren't, nor are they the counters' in a Go server.
+    let [warning] = result.warnings.as_slice() else { panic!("{:?}", result.warnings) };
+    assert!(warning.contains("allocs/op, the counters of the same requests say"), "{warning}");
+    assert!(warning.contains(": -10.0 %. Go's profiler leaves out objects"), "{warning}");
+    result.warnings.clear();
+    sites.sampling = Some(Sampling { bytes_error: Some(0.005), allocs_error: Some(0.04), ..sampling });
+    result.set_sites(sites, Some(counted));
+    let [warning] = result.warnings.as_slice() else { panic!("{:?}", result.warnings) };
+    assert!(warning.contains("B/op, the counters of the same requests say"), "{warning}");
+}
+
+#[test]
+fn what_a_reading_allocates_is_not_the_calls() {
+    let costs = Costs { requests: 1_000, allocs: 4, requested: 979, usable: Some(1_024), cpu_us: 10 };
+    let with_cost = |bytes: u64| {
+        let mut meta = meta("grpc", 1);
+        let cost = AllocCounters { allocs: Some(50), usable_bytes: Some(bytes), ..AllocCounters::default() };
+        meta.environment.reading_cost = Some(cost);
+        RunResult::derive(meta, &[sample(1, 1_000, &costs)])
+    };
+    let result = with_cost(20_000);
+    assert_eq!((result.figures.bytes_per_op, result.figures.allocs_per_op), (Some(1_004.0), Some(3.95)));
+    let warning =
+        "the server allocates 20,000 B to answer a reading of its counters, 2.0 % of what they say of a round";
+    assert!(result.warnings.iter().any(|said| said.starts_with(warning)), "{:?}", result.warnings);
+    let result = with_cost(1_000);
+    assert_eq!(result.figures.bytes_per_op, Some(1_023.0));
+    assert!(!result.warnings.iter().any(|said| said.contains("reading")), "{:?}", result.warnings);
+}
+
+/// A JVM counts bytes, no allocations.
+#[test]
+fn a_jvm_has_bytes_and_no_allocations() {
+    let mut sample =
+        sample(1, 1_000, &Costs { requests: 1_000, allocs: 0, requested: 0, usable: Some(512), cpu_us: 1 });
+    let server = sample.server.as_mut().unwrap();
+    for reading in [&mut server.before, &mut server.after] {
+        let bytes = reading.counters.unwrap().usable_bytes;
+        reading.counters = Some(AllocCounters { usable_bytes: bytes, ..AllocCounters::default() });
+    }
+    let result = RunResult::derive(meta("grpc", 1), &[sample]);
+    assert_eq!((result.figures.bytes_per_op, result.figures.allocs_per_op), (Some(512.0), None));
+    assert_eq!((result.figures.frees_per_op, result.bytes_per_op_basis), (None, Some(BytesBasis::Usable)));
 }
 
 /// Go and others have other counters; what they lack stays unknown.

@@ -212,14 +212,14 @@ impl DebugClient {
         self.recorded(&format!("/debug/pprof/profile?seconds={seconds}&hz={hz}"), seconds).await
     }
 
-    /// Every allocation of so many seconds from now; a Go server gives what it sampled.
+    /// Every allocation of so many seconds from now.
     pub(super) async fn allocs_profile(&self, seconds: u64) -> Result<Bytes, DebugError> {
         self.recorded(&format!("/debug/pprof/allocs?seconds={seconds}&rate=1"), seconds).await
     }
 
-    /// What is in use now.
+    /// What is in use now, and in all but our own crate what was allocated since the start; Go collects garbage first.
     pub(super) async fn heap_profile(&self) -> Result<Bytes, DebugError> {
-        self.recorded("/debug/pprof/heap", 0).await
+        self.recorded("/debug/pprof/heap?gc=1", 0).await
     }
 
     async fn recorded(&self, path: &str, seconds: u64) -> Result<Bytes, DebugError> {

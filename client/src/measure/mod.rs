@@ -17,7 +17,7 @@ pub use self::{
     debug::{DebugClient, DebugError},
     environment::{Build, describe_machine},
     own::own_reading,
-    passes::{AllocsPass, PassError, allocs_pass, cpu_pass, heap_pass, syscalls_pass},
+    passes::{AllocsPass, AllocsRecord, PassError, allocs_pass, cpu_pass, heap_pass, syscalls_pass},
     process::{ProcessWatch, listens, looking_at},
     round::{Target, measure_round},
     server::{ServerError, ServerProcess, ServerReady, ServerStart},

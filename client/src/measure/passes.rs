@@ -28,17 +28,34 @@ const HEAP_PASS_LIMIT: Duration = Duration::from_secs(60);
 /// How often it is asked whether the census is on.
 const CENSUS_POLL: Duration = Duration::from_millis(10);
 
-/// Every allocation of a window of load.
+/// The allocations of a window of load.
 #[derive(Debug)]
 pub struct AllocsPass {
-    /// The profile, gzipped profile.proto.
-    pub profile: Bytes,
+    /// What was recorded.
+    pub record: AllocsRecord,
     /// Requests within the recorded span, by the server's count, else the load generator's.
     pub ops: NonZeroU64,
     /// What the server's counters say of the same span; the profile must add up to it. `None` where it has none.
     pub counted: Option<PerOp>,
-    /// Whether every allocation is in it; a foreign server may only sample.
-    pub exact: bool,
+}
+
+/// How a server's allocations were recorded, in gzipped profile.proto.
+#[derive(Debug)]
+pub enum AllocsRecord {
+    /// Every one of them.
+    Census {
+        /// The profile.
+        profile: Bytes,
+        /// Whether the window ended within the recorded span.
+        whole: bool,
+    },
+    /// What the server sampled from its start, in use or not, as Go's heap profiles are: the window is the difference.
+    Sampled {
+        /// Before the window.
+        before: Bytes,
+        /// After it.
+        after: Bytes,
+    },
 }
 
 /// Why a pass gave nothing.
@@ -77,7 +94,8 @@ pub async fn cpu_pass(
     Ok(profile?)
 }
 
-/// Every allocation of a window of load that begins and ends within the census, so that both count the same requests.
+/// The allocations of a window of load: every one where the server has a census, in which the window begins and ends, so that both
+/// count the same requests; else what the server samples.
 ///
 /// # Errors
 /// [`PassError`].
@@ -89,29 +107,57 @@ pub async fn allocs_pass(
 ) -> Result<AllocsPass, PassError> {
     let live = Live::default();
     driver.run(&load.with_length(PASS_WARMUP), &live).await;
-    let exact = debug.vars().await?.is_some_and(|vars| vars.census.is_some());
+    if debug.vars().await?.is_some_and(|vars| vars.census.is_some()) {
+        census_pass(driver, debug, load, length).await
+    } else {
+        sampled_pass(driver, debug, load, length).await
+    }
+}
+
+async fn census_pass(
+    driver: &mut Driver,
+    debug: &DebugClient,
+    load: &Window,
+    length: Duration,
+) -> Result<AllocsPass, PassError> {
     let seconds = (length + CENSUS_MARGIN).as_secs().max(1);
     let began = Instant::now();
     let loaded = async {
-        if exact {
-            wait_for_census(debug).await?;
-        } else {
-            // There is nothing to see it by; half the margin is time enough to begin.
-            sleep(CENSUS_MARGIN / 2).await;
-        }
+        wait_for_census(debug).await?;
         let before = debug.reading().await?;
-        let load = driver.run(&load.with_length(length), &live).await;
+        let load = driver.run(&load.with_length(length), &Live::default()).await;
         let reading = Interval { before, after: debug.reading().await? };
         Ok::<_, PassError>((completed(&load, Some(&reading))?, reading, began.elapsed()))
     };
     let (profile, loaded) = tokio::join!(debug.allocs_profile(seconds), loaded);
     let (ops, reading, elapsed) = loaded?;
-    let exact = exact && elapsed < Duration::from_secs(seconds);
     Ok(AllocsPass {
-        profile: profile?,
+        record: AllocsRecord::Census { profile: profile?, whole: elapsed < Duration::from_secs(seconds) },
         ops,
         counted: reading.counters().and_then(|counters| counters.per_op(ops.get())),
-        exact,
+    })
+}
+
+/// Go publishes what it sampled when a collection ends, two collections late: without a forced one, which `heap_profile` asks for,
+/// the last allocations before either reading would be missing. The counters are read within the profiles, so that
+/// these hold what is counted and some requests to the debug endpoints more.
+async fn sampled_pass(
+    driver: &mut Driver,
+    debug: &DebugClient,
+    load: &Window,
+    length: Duration,
+) -> Result<AllocsPass, PassError> {
+    let cost = debug.reading_cost().await?.unwrap_or_default();
+    let profile_before = debug.heap_profile().await?;
+    let before = debug.reading().await?;
+    let load = driver.run(&load.with_length(length), &Live::default()).await;
+    let reading = Interval { before, after: debug.reading().await? };
+    let profile_after = debug.heap_profile().await?;
+    let ops = completed(&load, Some(&reading))?;
+    Ok(AllocsPass {
+        record: AllocsRecord::Sampled { before: profile_before, after: profile_after },
+        ops,
+        counted: reading.counters().and_then(|counters| counters.without(&cost).per_op(ops.get())),
     })
 }
 

@@ -109,7 +109,7 @@ pub struct RunResult {
     pub environment: Environment,
     /// System calls of a pass of its own, since counting them costs time. `None` when none were counted.
     pub syscalls: Option<SyscallCounts>,
-    /// Where the server's allocations come from. `None` when no exact allocation profile was taken.
+    /// Where the server's allocations come from. `None` when no allocation profile was taken, or one that was cut.
     pub sites: Option<SiteTable>,
     /// The files that belong to this result.
     pub files: Files,
@@ -189,6 +189,20 @@ pub struct SiteTable {
     pub rows: Vec<Site>,
     /// All sites without a row of their own.
     pub others: Others,
+    /// How the profile was sampled. `None` when every allocation is in it.
+    #[serde(default)]
+    pub sampling: Option<Sampling>,
+}
+
+/// What sampling does to a table's sums.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Sampling {
+    /// Bytes between two allocations that were sampled, on average.
+    pub period_bytes: u64,
+    /// Standard error of the sum of bytes ÷ that sum: 0.02 = ±2 %. `None` when the sum is 0.
+    pub bytes_error: Option<f64>,
+    /// The same of the number of allocations.
+    pub allocs_error: Option<f64>,
 }
 
 /// A source line that asked for memory.

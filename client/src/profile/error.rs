@@ -91,6 +91,12 @@ pub enum ProfileError {
     /// It is a difference of two profiles where only amounts make sense.
     #[error("has negative values of {0}: a difference can't be drawn as a flamegraph")]
     Negative(String),
+    /// It was to be the later of two, but has less of something.
+    #[error("has less in it than the profile before: the program was started anew in between")]
+    OtherProcess,
+    /// Its stacks can't be found again in another profile.
+    #[error("has locations without addresses, by which stacks are found again in a later profile")]
+    NoAddresses,
     /// The picture couldn't be written.
     #[error("flamegraph: {0}")]
     Flamegraph(#[source] io::Error),

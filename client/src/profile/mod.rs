@@ -7,6 +7,7 @@
 //! - [`sites`]: the lines that asked for memory, per op;
 //! - [`collapsed`]: stacks with their values, one a line;
 //! - [`flamegraph`]: the same as a picture, which [`drawn`] reads back;
+//! - [`allocated_between`]: what was allocated between two heap profiles of a program;
 //! - [`diff`]: what changed from one profile to another, as a table and as a picture. Takes other tools' folded stacks too.
 //!
 //! Not applied: a profile's `drop_frames` and `keep_frames`. Nothing is symbolized: frames without a function show their mapping.
@@ -14,6 +15,7 @@
 mod attribution;
 mod builds;
 mod collapse;
+mod delta;
 mod diff;
 mod drawn;
 mod error;
@@ -26,6 +28,7 @@ mod names;
 mod origin;
 mod paths;
 mod quantity;
+mod sampling;
 mod scale;
 mod sites;
 mod top;
@@ -36,6 +39,7 @@ use std::path::Path;
 pub use self::{
     attribution::{Amounts, Attribution, By, Row, UNKNOWN_TYPE, attribute},
     collapse::collapsed,
+    delta::allocated_between,
     diff::{Both, Change, Diff, DiffError, DiffRow, DiffTable, Side, Stacks, Values, Widths, diff},
     drawn::{Drawn, DrawnFrame, drawn},
     error::{FileError, ProfileError},

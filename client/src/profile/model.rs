@@ -24,6 +24,7 @@ pub struct Profile {
     locations: Vec<Location>,
     functions: Vec<Function>,
     mappings: Vec<String>,
+    sampling_period: Option<u64>,
 }
 
 /// What a sample's value counts.
@@ -85,15 +86,7 @@ impl Profile {
     /// # Errors
     /// Names what is broken. Nothing in a hostile file makes it panic, and what it may unpack to is bounded.
     pub fn decode(bytes: &[u8]) -> Result<Self, ProfileError> {
-        let message = if bytes.starts_with(&GZIP_MAGIC) {
-            let mut unpacked = Vec::new();
-            let mut reader = MultiGzDecoder::new(bytes).take(MAX_DECODED_BYTES + 1);
-            reader.read_to_end(&mut unpacked).map_err(ProfileError::Gzip)?;
-            decode_plain(&unpacked)?
-        } else {
-            decode_plain(bytes)?
-        };
-        Self::check_valid(message)
+        Self::check_valid(decode_message(bytes)?)
     }
 
     /// Follows every reference of a profile.
@@ -142,7 +135,10 @@ impl Profile {
             .map(|(i, s)| sample(i, s, types.len(), &location_ids))
             .collect::<Result<Vec<_>, _>>()?;
 
-        let profile = Self { types, default_type, samples, locations, functions, mappings };
+        let period_unit = message.period_type.and_then(|t| strings.get(t.unit, "the period's type").ok());
+        let sampling_period = u64::try_from(message.period).ok().filter(|period| *period > 1);
+        let sampling_period = sampling_period.filter(|_| period_unit.as_deref() == Some("bytes"));
+        let profile = Self { types, default_type, samples, locations, functions, mappings, sampling_period };
         profile.check_size()?;
         Ok(profile)
     }
@@ -150,6 +146,12 @@ impl Profile {
     /// The sample types, in the profile's order.
     pub fn types(&self) -> &[SampleType] {
         &self.types
+    }
+
+    /// How many bytes lie between two allocations that it sampled, on average. `None` when every one is in it, or it isn't one of
+    /// memory.
+    pub fn sampling_period(&self) -> Option<u64> {
+        self.sampling_period
     }
 
     /// The sample type of that name, or the profile's default one.
@@ -246,6 +248,17 @@ impl Strings<'_> {
             id: index.into(),
         })
     }
+}
+
+/// A profile as it was written, gzipped or plain; nothing in it is checked.
+pub(super) fn decode_message(bytes: &[u8]) -> Result<proto::Profile, ProfileError> {
+    if !bytes.starts_with(&GZIP_MAGIC) {
+        return decode_plain(bytes);
+    }
+    let mut unpacked = Vec::new();
+    let mut reader = MultiGzDecoder::new(bytes).take(MAX_DECODED_BYTES + 1);
+    reader.read_to_end(&mut unpacked).map_err(ProfileError::Gzip)?;
+    decode_plain(&unpacked)
 }
 
 fn decode_plain(bytes: &[u8]) -> Result<proto::Profile, ProfileError> {

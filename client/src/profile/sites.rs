@@ -6,6 +6,7 @@ use super::{
     Frame, Profile, ProfileError,
     names::readable_frame,
     paths::{module, readable_path},
+    sampling::sampling,
 };
 use crate::measure::result::{Others, PerOp, Site, SiteTable};
 
@@ -89,6 +90,7 @@ pub fn sites(profile: &Profile, ops: NonZeroU64, limit: usize) -> Result<SiteTab
         total: total.per(ops),
         rows: sums.into_iter().map(|(key, sum)| key.into_site(sum.per(ops))).collect(),
         others: Others { sites: rest.len() as u64, per_op: others.per(ops) },
+        sampling: sampling(profile),
     })
 }
 

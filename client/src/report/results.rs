@@ -5,7 +5,7 @@ use super::{
     by_scenario,
     columns::{self, footnotes, groups, whole},
     heading,
-    sites::place,
+    sites::{place, sampled},
 };
 use crate::{
     measure::result::{PerOp, RunResult, SiteTable},
@@ -33,7 +33,10 @@ fn load(results: &[&RunResult]) -> Vec<Block> {
     let notes = footnotes(results).into_iter().map(Note::Plain).chain(warnings).collect();
     let sites = results.iter().filter_map(|result| {
         let sites = result.sites.as_ref()?;
-        Some(Block::Folded(format!("Where {} allocates", result.framework), vec![Block::Table(site_table(sites))]))
+        Some(Block::Folded(
+            format!("Where {} allocates{}", result.framework, sampled(sites)),
+            vec![Block::Table(site_table(sites))],
+        ))
     });
     [Block::Heading(heading(results)), Block::Table(table), Block::Notes(notes)].into_iter().chain(sites).collect()
 }

@@ -8,6 +8,7 @@ use super::{
 use crate::{
     measure::result::{PerOp, RunResult, Site, SiteTable},
     profile::two_decimals,
+    units::format_size,
 };
 
 /// Of the width left for names, the most that file and line take.
@@ -15,17 +16,25 @@ const FILE_SHARE: f64 = 0.45;
 /// Names are cut to no less than this, however narrow the terminal.
 const MIN_NAMES: usize = 30;
 
-/// A table for each result that has an exact allocation profile, largest sites first, ending in what they add up to.
+/// A table for each result that has an allocation profile, largest sites first, ending in what they add up to.
 pub fn sites(results: &[RunResult], style: Style) -> String {
     results
         .iter()
         .filter_map(|result| {
             let table = result.sites.as_ref()?;
-            let title = format!("Where {} {} allocates", result.framework, result.scenario);
+            let title = format!("Where {} {} allocates{}", result.framework, result.scenario, sampled(table));
             Some(format!("{}\n{}", style.bold(&title), site_table(table, style.width)))
         })
         .collect::<Vec<_>>()
         .join("\n")
+}
+
+/// ` (sampled, one in 512KiB: ±2.4%)`; nothing where every allocation is in the table.
+pub(super) fn sampled(sites: &SiteTable) -> String {
+    sites.sampling.map_or_else(String::new, |sampling| {
+        let error = sampling.bytes_error.map(|error| format!(": ±{}", percent(error))).unwrap_or_default();
+        format!(" (sampled, one in {}{error})", format_size(sampling.period_bytes))
+    })
 }
 
 fn site_table(sites: &SiteTable, width: usize) -> String {

@@ -256,6 +256,7 @@ fn sites(bytes: f64, allocs: f64) -> SiteTable {
             },
         ],
         others: Others { sites: 7, per_op: PerOp { bytes_per_op: bytes * 0.125, allocs_per_op: allocs * 0.125 } },
+        sampling: None,
     }
 }
 

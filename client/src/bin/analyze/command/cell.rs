@@ -5,8 +5,8 @@ use std::{net::SocketAddr, time::Duration};
 use analyze::{
     load::{Case, Driver, Live, MessagesPerStream, Wire},
     measure::{
-        self, AllocsPass, DebugClient, PassError, ServerProcess, Target, allocs_pass, cpu_pass, describe_machine,
-        heap_pass, measure_round,
+        self, AllocsPass, AllocsRecord, DebugClient, PassError, ServerProcess, Target, allocs_pass, cpu_pass,
+        describe_machine, heap_pass, measure_round,
         result::{RunMeta, RunResult, RunSample, ServerOrigin, SourceKind},
         syscalls_pass,
     },
@@ -201,6 +201,10 @@ impl Cell {
     /// Takes the profiles, of a fresh server where we start it, and saves them with the pictures made of them. A profile
     /// that can't be had is a warning. Dropped midway, what was saved stays.
     pub(super) async fn profiles(&mut self, bench: Bench<'_>, progress: &mut Progress) -> anyhow::Result<()> {
+        if self.result.environment.counter_source == Some(SourceKind::JvmAgent) {
+            self.warn("no profiles were taken: the agent in a JVM has none of this kind".to_owned());
+            return self.save(bench.store);
+        }
         let Server { process, addr, debug } = Server::of(&self.subject, HeapProfiler::On, bench).await?;
         if let Some(debug) = debug {
             let spec = self.subject.load(addr, bench.plan.connect_timeout);
@@ -261,24 +265,27 @@ impl Cell {
     }
 
     fn keep_allocs(&mut self, store: &Store, pass: &AllocsPass) -> anyhow::Result<()> {
-        store.keep(Artifact::AllocsProfile, &mut self.result, &pass.profile)?;
-        if !pass.exact {
-            let inexact = "the allocation profile is sampled or cut, not exact: no table of sites is made of it, and its \
-                           flamegraphs are estimates";
-            self.warn(inexact.to_owned());
-        }
-        let profile = match Profile::decode(&pass.profile) {
-            Ok(profile) => profile,
+        let (bytes, whole) = match &pass.record {
+            AllocsRecord::Census { profile, whole } => (Ok(profile.to_vec()), *whole),
+            AllocsRecord::Sampled { before, after } => (profile::allocated_between(before, after), true),
+        };
+        let profile = bytes.and_then(|bytes| Profile::decode(&bytes).map(|profile| (bytes, profile)));
+        let (bytes, profile) = match profile {
+            Ok(both) => both,
             Err(error) => {
                 self.warn(format!("the allocation profile can't be read: {error}"));
                 return Ok(());
             }
         };
-        if pass.exact {
+        store.keep(Artifact::AllocsProfile, &mut self.result, &bytes)?;
+        if whole {
             match profile::sites(&profile, pass.ops, SITES) {
                 Ok(sites) => self.result.set_sites(sites, pass.counted),
                 Err(error) => self.warn(format!("no table of sites: {error}")),
             }
+        } else {
+            let cut = "the allocation profile ended before its load: no table of sites is made of it, and its flamegraphs are estimates";
+            self.warn(cut.to_owned());
         }
         let ops = Some(pass.ops.get());
         self.picture(store, Artifact::AllocSpaceFlamegraph, &profile, "alloc_space", ops)?;
@@ -293,7 +300,8 @@ impl Cell {
         kind: &str,
         ops: Option<u64>,
     ) -> anyhow::Result<()> {
-        match profile::flamegraph(profile, &Flame { title: &self.name(), kind: Some(kind), ops }) {
+        let sampled = if profile.sampling_period().is_some() { ", sampled" } else { "" };
+        match profile::flamegraph(profile, &Flame { title: &(self.name() + sampled), kind: Some(kind), ops }) {
             Ok(svg) => {
                 store.keep(artifact, &mut self.result, svg.as_bytes())?;
             }

@@ -110,7 +110,8 @@ impl<'a> Question<'a> {
             (true, _) => Basis::Total(None),
             (false, _) => per_op(&profile, result),
         };
-        self.tables(&report::subject(result), &profile, kind, basis, self.by != By::Layer)
+        let sampled = if profile.sampling_period().is_some() { ", sampled" } else { "" };
+        self.tables(&(report::subject(result) + sampled), &profile, kind, basis, self.by != By::Layer)
     }
 
     /// The table asked for, and that of layers.
