@@ -8,7 +8,7 @@ mod mann_whitney;
 
 pub use self::{
     knee::{REACHED, SLOWED, Step, knee, reached},
-    mann_whitney::{Shift, least_p, mann_whitney, shift, values_needed},
+    mann_whitney::{Shift, least_p, mann_whitney, shift, size, values_needed},
 };
 
 /// The least value.

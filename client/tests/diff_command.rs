@@ -140,3 +140,31 @@ fn runs_are_compared_per_op_by_the_one_result_they_have_in_common() {
     let output = analyze(&dir, &["before", "a.folded"]);
     assert!(output.status.code() == Some(2) && stderr(&output).contains("before: 2 results"), "{}", stderr(&output));
 }
+
+#[test]
+fn results_that_were_measured_otherwise_are_refused_unless_forced() {
+    let dir = tempfile::tempdir().unwrap();
+    let [triple, ..] = <[RunResult; 3]>::try_from(full()).unwrap();
+    save(dir.path(), "before", triple.clone(), 100, 819_200);
+    let mut other = triple;
+    other.environment.kernel = Some("Linux 5".to_owned());
+    save(dir.path(), "after", other, 100, 307_200);
+    let output = analyze(&dir, &["before", "after"]);
+    assert_eq!((output.status.code(), stdout(&output)), (Some(2), String::new()));
+    let refused = stderr(&output);
+    assert!(
+        refused.starts_with("error: before and after were measured otherwise") && refused.lines().count() == 1,
+        "{refused}"
+    );
+    assert!(refused.contains("--force") && refused.contains(": kernel: Linux 6.1.0 against Linux 5"), "{refused}");
+    assert!(!dir.path().join("flamegraphs/diff").exists(), "nothing is drawn");
+    let output = analyze(&dir, &["before", "after", "--force"]);
+    assert!(output.status.success() && stdout(&output).contains("app::encode"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("warning: measured otherwise: kernel: Linux 6.1.0 against Linux 5"));
+    // The same words as compare's.
+    let compared =
+        Command::new(env!("CARGO_BIN_EXE_analyze")).args(["compare", "before", "after"]).current_dir(&dir).output();
+    let compared = stderr(&compared.expect("the program runs"));
+    let (said, cell) = (refused.trim_end(), "triple_128_protobuf_none_50_unary: ");
+    assert_eq!(compared.trim_end(), said.replace("same): kernel", &format!("same): {cell}kernel")));
+}

@@ -3,7 +3,7 @@
 mod results;
 
 use analyze::{
-    compare::{ALPHA, compare},
+    compare::{Criteria, compare},
     measure::result::{RunResult, ServerOrigin},
     report::{Against, Document, pull_request, repeat},
 };
@@ -22,7 +22,7 @@ fn base() -> Vec<RunResult> {
 }
 
 fn report(base: Option<&[RunResult]>, results: &[RunResult]) -> String {
-    let comparison = base.map(|base| compare(base, results, ALPHA));
+    let comparison = base.map(|base| compare(base, results, &Criteria::default()));
     let against = base.zip(comparison.as_ref()).map(|(results, comparison)| Against { results, comparison });
     pull_request(&Document { results, against })
 }

@@ -10,12 +10,15 @@ use std::{
 };
 
 use analyze::{
-    compare::{Bound, Budget, Cells, Check, Limit, Metric, Outcome, Tolerance, gate, updates},
+    compare::{
+        Bound, Budget, Cells, Check, Criteria, Floor, Limit, Metric, Noise, Outcome, Smallest, Tolerance, Verdict,
+        compare, gate, updates,
+    },
     measure::result::RunResult,
     report::{self, Style},
     store::Store,
 };
-use results::{attached_without_counters, full, sample};
+use results::{Costs, attached_without_counters, full, meta, sample};
 use tempfile::TempDir;
 
 fn metric(key: &str) -> &'static Metric {
@@ -35,7 +38,7 @@ fn budget(framework: &str, limits: Vec<Limit>) -> Budget {
 /// The only check of a limit against Triple, whose rounds have 5,880, 6,000 and 6,240 QPS, 1,024 B/op and 4 allocs/op.
 fn checked(limit: Limit) -> (Outcome, f64, Option<f64>) {
     let results = full();
-    let checks = gate(&[budget("triple", vec![limit])], &results).expect("a budget of it");
+    let checks = gate(&[budget("triple", vec![limit])], &results, &Smallest::default()).expect("a budget of it");
     let [Check { outcome, tolerance, room, .. }] = checks.as_slice() else { panic!("{checks:?}") };
     let exact = |value: f64| (value * 1e6).round() / 1e6;
     (*outcome, exact(*tolerance), room.map(exact))
@@ -47,12 +50,54 @@ fn without_a_tolerance_it_is_what_the_rounds_show() {
     assert_eq!(checked(limit("qps", 6_000.0)), (Outcome::Ok, 180.0, Some(0.0)));
     assert_eq!(checked(limit("qps", 6_180.0)), (Outcome::Ok, 180.0, Some(-0.029126)));
     assert_eq!(checked(limit("qps", 6_181.0)), (Outcome::AdvisoryBreach, 180.0, Some(-0.029283)));
-    // All rounds are the same: the last digit shown.
-    assert_eq!(checked(limit("allocs_per_op", 3.99)), (Outcome::Ok, 0.01, Some(-0.002506)));
-    assert_eq!(checked(limit("allocs_per_op", 3.98)), (Outcome::Breach, 0.01, Some(-0.005025)));
-    assert_eq!(checked(limit("bytes_per_op", 1_022.0)), (Outcome::Breach, 1.0, Some(-0.001957)));
-    assert_eq!(checked(limit("bytes_per_op", 2_048.0)), (Outcome::Ok, 1.0, Some(0.5)));
+    // All rounds are the same: the smallest change that counts, 0.5 % or the last digit shown.
+    assert_eq!(checked(limit("allocs_per_op", 3.99)), (Outcome::Ok, 0.01995, Some(-0.002506)));
+    assert_eq!(checked(limit("allocs_per_op", 3.97)), (Outcome::Breach, 0.01985, Some(-0.007557)));
+    assert_eq!(checked(limit("bytes_per_op", 1_018.0)), (Outcome::Breach, 5.09, Some(-0.005894)));
+    assert_eq!(checked(limit("bytes_per_op", 2_048.0)), (Outcome::Ok, 10.24, Some(0.5)));
     assert_eq!(checked(limit("allocs_per_op", 0.0)), (Outcome::Breach, 0.01, None));
+    // An allocation more than there were is a breach whatever the number.
+    assert_eq!(checked(limit("allocs_per_op", 3.0)).0, Outcome::Breach);
+}
+
+#[test]
+fn a_measured_noise_floor_is_the_tolerance() {
+    let floor = |metric: &str, noise_floor| Floor { metric: metric.to_owned(), noise_floor };
+    let metrics =
+        vec![floor("qps", Some(0.05)), floor("server_cpu_us_per_op", Some(0.001)), floor("bytes_per_op", None)];
+    let noise = Noise { alpha: 0.05, cells: Vec::new(), runs: 25, metrics };
+    let smallest = Smallest { noise: Some(noise), ..Smallest::default() };
+    let results = full();
+    let limits = [("qps", 6_180.0), ("server_cpu_us_per_op", 10.0), ("bytes_per_op", 1_024.0)];
+    let limits = limits.map(|(key, bound)| limit(key, bound)).to_vec();
+    let checks = gate(&[budget("triple", limits)], &results, &smallest).expect("a budget of it");
+    let tolerances: Vec<_> = checks.iter().map(|check| check.tolerance).collect();
+    // In place of the half range of 180; no less than what counts; and where none was measured as without.
+    assert_eq!(tolerances, [309.0, 0.1, 5.12]);
+}
+
+/// What compare calls negligible is no breach, and what it calls worse is one.
+#[test]
+fn a_gate_and_a_comparison_agree() {
+    let run = |usable: u64| {
+        let costs = Costs { requests: 1_000, allocs: 4, requested: 979, usable: Some(usable), cpu_us: 10 };
+        let samples: Vec<_> = (1..=5).map(|round| sample(round, costs.requests, &costs)).collect();
+        [RunResult::derive(meta("triple", 5), &samples)]
+    };
+    let base = run(1_024);
+    for (usable, verdict, outcome) in [
+        (1_024, Verdict::Negligible, Outcome::Ok),
+        (1_029, Verdict::Negligible, Outcome::Ok),
+        (1_030, Verdict::Worse, Outcome::Breach),
+    ] {
+        let head = run(usable);
+        let comparison = compare(&base, &head, &Criteria::default());
+        assert_eq!(comparison.pairs[0].judgements[0].verdict, verdict, "{usable}");
+        let limits = vec![Limit { bound: Bound::Change(0.0), ..limit("bytes_per_op", 0.0) }];
+        let budget = Budget { baseline: base.to_vec(), ..budget("triple", limits) };
+        let checks = gate(&[budget], &head, &Smallest::default()).expect("a budget of it");
+        assert_eq!(checks[0].outcome, outcome, "{usable}");
+    }
 }
 
 #[test]
@@ -72,7 +117,7 @@ fn what_was_not_measured_is_a_breach_where_it_is_hard() {
     let results = [attached_without_counters()];
     let outcomes = |hard: bool, results: &[RunResult]| {
         let limits = ["allocs_per_op", "server_cpu_us_per_op", "qps"].map(|key| Limit { hard, ..limit(key, 1.0) });
-        let checks = gate(&[budget("grpc", limits.to_vec())], results).expect("a budget of it");
+        let checks = gate(&[budget("grpc", limits.to_vec())], results, &Smallest::default()).expect("a budget of it");
         checks.iter().map(|check| (check.outcome, check.notes.join("; "))).collect::<Vec<_>>()
     };
     let unmeasured = "not measured, which under a hard budget is a breach".to_owned();
@@ -95,7 +140,7 @@ fn a_relative_limit_is_held_against_the_baseline() {
     let results = full();
     let of = |share: f64, key: &str, baseline: Vec<RunResult>| {
         let limit = Limit { bound: Bound::Change(share), ..limit(key, 0.0) };
-        gate(&[Budget { baseline, ..budget("triple", vec![limit]) }], &results)
+        gate(&[Budget { baseline, ..budget("triple", vec![limit]) }], &results, &Smallest::default())
     };
     let mut baseline = full();
     baseline[0].rounds.truncate(1);
@@ -124,7 +169,7 @@ fn an_update_takes_the_worst_of_what_a_budget_is_of() {
         baseline: Vec::new(),
         optional: false,
     };
-    let checks = gate(&[any], &results).expect("a budget of all");
+    let checks = gate(&[any], &results, &Smallest::default()).expect("a budget of all");
     let updates = updates(&checks);
     let of: Vec<_> = updates.iter().map(|u| (u.metric.key, u.to, u.is_looser(), u.cell.split_once('_'))).collect();
     let rest = "128_protobuf_none_50_unary";
@@ -151,19 +196,23 @@ fn checks(results: &[RunResult]) -> Vec<Check<'_>> {
         baseline: Vec::new(),
         optional: false,
     };
-    gate(&[budget("triple", triple), relative, any], results).expect("budgets of these")
+    gate(&[budget("triple", triple), relative, any], results, &Smallest::default()).expect("budgets of these")
 }
 
 #[test]
 fn the_table_and_markdown() {
     let results = full();
     let checks = checks(&results);
-    results::assert_golden("gate_120.txt", &report::gate(&checks, Style::default()));
-    results::assert_golden("gate_60.txt", &report::gate(&checks, Style { width: 60, ..Style::default() }));
-    results::assert_golden("gate.md", &report::gate_markdown(&checks));
-    let colored = report::gate(&checks, Style { color: true, ..Style::default() });
+    results::assert_golden("gate_120.txt", &report::gate(&checks, &Smallest::default(), Style::default()));
+    results::assert_golden(
+        "gate_60.txt",
+        &report::gate(&checks, &Smallest::default(), Style { width: 60, ..Style::default() }),
+    );
+    results::assert_golden("gate.md", &report::gate_markdown(&checks, &Smallest::default()));
+    let colored = report::gate(&checks, &Smallest::default(), Style { color: true, ..Style::default() });
     assert!(colored.contains("\u{1b}[33madvisory breach\u{1b}[0m\n"), "{colored}");
-    let json: serde_json::Value = serde_json::from_str(&report::gate_json(&checks).unwrap()).unwrap();
+    let json: serde_json::Value =
+        serde_json::from_str(&report::gate_json(&checks, &Smallest::default()).unwrap()).unwrap();
     let first = &json["checks"][0];
     assert_eq!((&json["passed"], &json["outcomes"]["breach"]), (&false.into(), &2.into()));
     assert_eq!((&first["metric"], &first["bound"]), (&"bytes_per_op".into(), &"max".into()));

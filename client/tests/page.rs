@@ -3,7 +3,7 @@
 mod results;
 
 use analyze::{
-    compare::{ALPHA, compare},
+    compare::{Criteria, compare},
     measure::result::RunResult,
     plot,
     profile::{Drawn, DrawnFrame},
@@ -29,7 +29,7 @@ fn pictures(results: &[RunResult]) -> Vec<String> {
 }
 
 fn page_of(base: Option<&[RunResult]>, results: &[RunResult], function: &str) -> String {
-    let comparison = base.map(|base| compare(base, results, ALPHA));
+    let comparison = base.map(|base| compare(base, results, &Criteria::default()));
     let against = base.zip(comparison.as_ref()).map(|(results, comparison)| Against { results, comparison });
     let all = [base.unwrap_or_default(), results].concat();
     page(&Document { results, against }, &pictures(&all), &flamegraphs(&all, function))

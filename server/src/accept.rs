@@ -23,6 +23,12 @@ const ACCEPT_BACKOFF: Duration = Duration::from_millis(50);
 pub(crate) struct Draining(watch::Receiver<bool>);
 
 impl Draining {
+    /// Of a server that serves on: until what is returned beside it is dropped.
+    pub(crate) fn idle() -> (watch::Sender<bool>, Self) {
+        let (drain, draining) = watch::channel(false);
+        (drain, Self(draining))
+    }
+
     /// Completes when the drain begins, at once if it has begun.
     pub(crate) async fn begun(&mut self) {
         // An error means that the server itself is gone, which is a stop too.
@@ -42,7 +48,7 @@ where
     F: FnMut(TcpStream, Draining) -> C,
     C: Future<Output = ()> + Send + 'static,
 {
-    let (drain, draining) = watch::channel(false);
+    let (drain, draining) = Draining::idle();
     let mut connections = JoinSet::new();
     let mut shutdown = std::pin::pin!(shutdown);
     loop {
@@ -50,7 +56,7 @@ where
             () = &mut shutdown => break,
             accepted = listener.accept() => match accepted.and_then(|(stream, _)| no_delay(stream)) {
                 Ok(stream) => {
-                    connections.spawn(serve(stream, Draining(draining.clone())));
+                    connections.spawn(serve(stream, draining.clone()));
                 }
                 Err(error) if is_connection_error(&error) => debug!(%error, "a connection ended before it was served"),
                 Err(error) => {

@@ -87,7 +87,7 @@ impl Cells {
 impl Metric {
     /// Whether a breach of its budget fails the gate unless told otherwise: counts repeat on another machine, times don't.
     pub fn is_hard(&self) -> bool {
-        matches!(self.key, "bytes_per_op" | "requested_bytes_per_op" | "allocs_per_op")
+        self.is_counted()
     }
 
     /// What its limit is called in files: `max`, or `min` where more is better.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Better, Bound, Budget, Limit, Metric, Tolerance, differences, judge::Side};
+use super::{Better, Bound, Budget, Limit, Metric, Smallest, Tolerance, differences, judge::Side};
 use crate::{measure::result::RunResult, stats};
 
 /// What arithmetic may lose of a limit: 5.06 + 0.01 is less than 5.07.
@@ -85,13 +85,17 @@ pub struct Misfit {
 
 /// Checks each limit of each budget against each result that the budget is of.
 ///
-/// A figure is the median over the rounds. Where a limit says no tolerance it is the noise floor: half the range of the rounds'
-/// values, but no less than the last digit that tables show, which is all that one round leaves. A result whose measurement failed
-/// counts as not measured.
+/// A figure is the median over the rounds. Where a limit says no tolerance it is the noise floor: the one that was measured, else half
+/// the range of the rounds' values; and no less than the smallest effect, so that no breach is a difference that doesn't count. A
+/// result whose measurement failed counts as not measured.
 ///
 /// # Errors
 /// Budgets that are of no result and not optional, and relative limits without their figure in the baseline.
-pub fn gate<'a>(budgets: &[Budget], results: &'a [RunResult]) -> Result<Vec<Check<'a>>, Vec<Misfit>> {
+pub fn gate<'a>(
+    budgets: &[Budget],
+    results: &'a [RunResult],
+    smallest: &Smallest,
+) -> Result<Vec<Check<'a>>, Vec<Misfit>> {
     let (mut checks, mut misfits) = (Vec::new(), Vec::new());
     for (place, budget) in budgets.iter().enumerate() {
         let found: Vec<&RunResult> = results.iter().filter(|result| budget.cells.have(result)).collect();
@@ -102,7 +106,7 @@ pub fn gate<'a>(budgets: &[Budget], results: &'a [RunResult]) -> Result<Vec<Chec
         }
         for result in found {
             for limit in &budget.limits {
-                match check(place, limit, result, &budget.baseline) {
+                match check(place, limit, result, &budget.baseline, smallest) {
                     Ok(check) => checks.push(check),
                     Err(problem) => misfits.push(Misfit { budget: place, metric: Some(limit.metric), problem }),
                 }
@@ -112,7 +116,13 @@ pub fn gate<'a>(budgets: &[Budget], results: &'a [RunResult]) -> Result<Vec<Chec
     if misfits.is_empty() { Ok(checks) } else { Err(misfits) }
 }
 
-fn check<'a>(budget: usize, limit: &Limit, result: &'a RunResult, baseline: &[RunResult]) -> Result<Check<'a>, String> {
+fn check<'a>(
+    budget: usize,
+    limit: &Limit,
+    result: &'a RunResult,
+    baseline: &[RunResult],
+    smallest: &Smallest,
+) -> Result<Check<'a>, String> {
     let Limit { metric, bound, tolerance, hard } = *limit;
     let mut notes = Vec::new();
     let (value, change) = match bound {
@@ -136,7 +146,8 @@ fn check<'a>(budget: usize, limit: &Limit, result: &'a RunResult, baseline: &[Ru
     let tolerance = match tolerance {
         Some(Tolerance::Share(share)) => value * share,
         Some(Tolerance::Value(value)) => value,
-        None => noise_floor(&side.values).max(metric.resolution(value)),
+        None if smallest.floor(metric).is_some() => smallest.of(metric, value),
+        None => half_range(&side.values).max(smallest.of(metric, value)),
     };
     let left = side.median.map(|median| match metric.better {
         Better::Lower => value - median,
@@ -186,8 +197,7 @@ fn side(metric: &Metric, result: &RunResult) -> Side {
     Side::of(metric, &rounds)
 }
 
-/// Half the range.
-fn noise_floor(values: &[f64]) -> f64 {
+fn half_range(values: &[f64]) -> f64 {
     stats::max(values).zip(stats::min(values)).map_or(0.0, |(max, min)| (max - min) / 2.0)
 }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Better, Metric};
+use super::{Better, Criteria, Metric, Smallest};
 use crate::{measure::result::Figures, stats};
 
 /// How far two groups of values must lie apart, in widths of the wider one, to be called two.
@@ -25,6 +25,10 @@ pub struct Judgement {
     pub change: Option<Change>,
     /// Two-sided, by Mann–Whitney. `None` where a side has no values.
     pub p: Option<f64>,
+    /// Whether chance alone would hardly do as much: p is at most alpha, and the interval leaves out zero.
+    pub significant: bool,
+    /// The smallest change that counts, in the terms of `change`.
+    pub smallest: Option<f64>,
     /// The word.
     pub verdict: Verdict,
     /// What a reader must know of it, sentences.
@@ -58,10 +62,12 @@ pub struct Side {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It changed for the good, and that is no chance.
+    /// It changed for the good by as much as counts, and that is no chance.
     Better,
-    /// It changed for the bad, and that is no chance.
+    /// It changed for the bad by as much as counts, and that is no chance.
     Worse,
+    /// If it changed, then by less than counts: a difference that is no chance but small, or a whole interval of small ones.
+    Negligible,
     /// Chance alone would do as much.
     WithinNoise,
     /// The rounds are too few for any word.
@@ -69,11 +75,15 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Every one, those that matter first.
+    pub const ALL: [Self; 5] = [Self::Better, Self::Worse, Self::Negligible, Self::WithinNoise, Self::CannotJudge];
+
     /// As it is read.
     pub fn words(self) -> &'static str {
         match self {
             Self::Better => "better",
             Self::Worse => "worse",
+            Self::Negligible => "negligible",
             Self::WithinNoise => "within noise",
             Self::CannotJudge => "cannot judge",
         }
@@ -94,6 +104,16 @@ impl Change {
     fn leaves_out_zero(&self) -> bool {
         self.interval.is_some_and(|(low, high)| low > 0.0 || high < 0.0)
     }
+
+    /// Whether it is smaller than that: as far as can be told, or for sure.
+    fn is_below(&self, smallest: f64, significant: bool) -> bool {
+        let below = |change: f64| change.abs() < smallest;
+        if significant {
+            below(self.estimate)
+        } else {
+            self.interval.is_some_and(|(low, high)| below(low) && below(high))
+        }
+    }
 }
 
 impl Side {
@@ -105,25 +125,29 @@ impl Side {
 }
 
 /// `None` where neither run has the figure.
-pub(super) fn judge(metric: &Metric, a: &[Figures], b: &[Figures], alpha: f64) -> Option<Judgement> {
+pub(super) fn judge(metric: &Metric, a: &[Figures], b: &[Figures], criteria: &Criteria) -> Option<Judgement> {
+    let alpha = criteria.alpha;
     let (a, b) = (Side::of(metric, a), Side::of(metric, b));
     if a.values.is_empty() && b.values.is_empty() {
         return None;
     }
     let change = Change::between(&a.values, &b.values, alpha);
+    let smallest = change.zip(a.median).map(|(change, median)| smallest(&criteria.smallest, metric, change, median));
     let p = stats::mann_whitney(&a.values, &b.values);
     let mut notes = Vec::new();
-    let verdict = match (change, p) {
-        (Some(change), Some(p)) if stats::least_p(a.values.len(), b.values.len()) <= alpha => {
-            let sure = p <= alpha && change.leaves_out_zero();
+    let mut significant = false;
+    let verdict = match (change, smallest, p) {
+        (Some(change), Some(smallest), Some(p)) if stats::least_p(a.values.len(), b.values.len()) <= alpha => {
+            significant = p <= alpha && change.leaves_out_zero();
             match metric.better {
-                _ if !sure => Verdict::WithinNoise,
+                _ if change.is_below(smallest, significant) => Verdict::Negligible,
+                _ if !significant => Verdict::WithinNoise,
                 Better::Higher if change.estimate > 0.0 => Verdict::Better,
                 Better::Lower if change.estimate < 0.0 => Verdict::Better,
                 _ => Verdict::Worse,
             }
         }
-        (Some(_), Some(_)) => {
+        (Some(_), _, Some(_)) => {
             notes.push(too_few(a.values.len(), b.values.len(), alpha));
             Verdict::CannotJudge
         }
@@ -136,7 +160,13 @@ pub(super) fn judge(metric: &Metric, a: &[Figures], b: &[Figures], alpha: f64) -
     for (side, which) in [(&a, "first"), (&b, "second")] {
         notes.extend(two_groups(side).map(|groups| format!("in the {which} run {groups}")));
     }
-    Some(Judgement { metric: metric.key, change, p, verdict, notes, a, b })
+    Some(Judgement { metric: metric.key, change, p, significant, smallest, verdict, notes, a, b })
+}
+
+/// The smallest change that counts in the terms of this one.
+fn smallest(smallest: &Smallest, metric: &Metric, change: Change, median: f64) -> f64 {
+    let difference = smallest.of(metric, median);
+    if change.relative { difference / median } else { difference }
 }
 
 fn too_few(a: usize, b: usize, alpha: f64) -> String {
@@ -165,7 +195,7 @@ fn two_groups(side: &Side) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::{ALPHA, METRICS};
+    use crate::compare::METRICS;
 
     fn rounds(qps: &[f64]) -> Vec<Figures> {
         qps.iter().map(|&qps| Figures { qps: Some(qps), allocs_per_op: Some(qps), ..Figures::default() }).collect()
@@ -173,7 +203,7 @@ mod tests {
 
     fn judged(key: &str, a: &[f64], b: &[f64]) -> Judgement {
         let metric = METRICS.iter().find(|metric| metric.key == key).unwrap();
-        judge(metric, &rounds(a), &rounds(b), ALPHA).unwrap()
+        judge(metric, &rounds(a), &rounds(b), &Criteria::default()).unwrap()
     }
 
     #[test]
@@ -205,7 +235,7 @@ mod tests {
     #[test]
     fn counts_without_variance_are_judged_by_their_difference() {
         let same = judged("allocs_per_op", &[5.0; 5], &[5.0; 5]);
-        assert_eq!((same.verdict, same.p, same.a.spread), (Verdict::WithinNoise, Some(1.0), Some(0.0)));
+        assert_eq!((same.verdict, same.p, same.a.spread), (Verdict::Negligible, Some(1.0), Some(0.0)));
         let unchanged = Change { relative: true, estimate: 0.0, interval: Some((0.0, 0.0)) };
         assert_eq!(same.change, Some(unchanged));
         let twice = judged("allocs_per_op", &[5.0; 5], &[10.0; 5]);
@@ -214,6 +244,35 @@ mod tests {
         let from_zero = judged("allocs_per_op", &[0.0; 5], &[1.0; 5]);
         assert_eq!(from_zero.verdict, Verdict::Worse);
         assert_eq!(from_zero.change, Some(Change { relative: false, estimate: 1.0, interval: Some((1.0, 1.0)) }));
+    }
+
+    #[test]
+    fn a_difference_that_is_no_chance_may_be_too_small_to_count() {
+        // 0.03 % of 5.06 allocations.
+        let hair = judged("allocs_per_op", &[5.06; 5], &[5.0615; 5]);
+        assert!(hair.significant && hair.p.unwrap() < 0.008 && hair.notes.is_empty(), "{hair:?}");
+        assert_eq!(hair.verdict, Verdict::Negligible);
+        assert!((hair.smallest.unwrap() - 0.005).abs() < 1e-12, "{hair:?}");
+        // One in a thousand is a tenth of a percent, and counts.
+        assert_eq!(judged("allocs_per_op", &[1000.0; 5], &[1001.0; 5]).verdict, Verdict::Worse);
+        assert_eq!(judged("allocs_per_op", &[1000.0; 5], &[1000.4; 5]).verdict, Verdict::Negligible);
+        assert_eq!(
+            judged("qps", &[100.0, 100.1, 100.2, 100.3], &[100.9, 101.0, 100.8, 100.7]).verdict,
+            Verdict::Negligible
+        );
+        assert_eq!(
+            judged("qps", &[100.0, 100.1, 100.2, 100.3], &[101.9, 102.0, 101.8, 101.7]).verdict,
+            Verdict::Better
+        );
+    }
+
+    #[test]
+    fn what_can_not_be_told_from_chance_is_negligible_only_if_all_of_its_interval_is() {
+        let near = judged("qps", &[100.0, 100.1, 100.2, 100.3], &[100.05, 100.15, 100.25, 100.35]);
+        assert!(!near.significant);
+        assert_eq!(near.verdict, Verdict::Negligible);
+        let far = judged("qps", &[98.0, 100.0, 101.0, 103.0], &[98.1, 100.1, 101.1, 103.1]);
+        assert_eq!((far.significant, far.verdict), (false, Verdict::WithinNoise));
     }
 
     #[test]
@@ -227,10 +286,10 @@ mod tests {
     #[test]
     fn a_side_without_the_figure_is_named() {
         let metric = METRICS.iter().find(|metric| metric.key == "qps").unwrap();
-        let judgement = judge(metric, &rounds(&[1.0]), &[Figures::default()], ALPHA).unwrap();
+        let judgement = judge(metric, &rounds(&[1.0]), &[Figures::default()], &Criteria::default()).unwrap();
         assert_eq!((judgement.verdict, judgement.p, judgement.change), (Verdict::CannotJudge, None, None));
         assert_eq!(judgement.notes, ["not measured in the second run"]);
-        assert_eq!(judge(metric, &[], &[], ALPHA), None);
+        assert_eq!(judge(metric, &[], &[], &Criteria::default()), None);
     }
 
     #[test]

@@ -34,6 +34,11 @@ impl Metric {
         METRICS.iter().find(|metric| metric.key == key)
     }
 
+    /// Whether it is counted and not timed: counts repeat from run to run, and on another machine.
+    pub fn is_counted(&self) -> bool {
+        matches!(self.key, "bytes_per_op" | "requested_bytes_per_op" | "allocs_per_op")
+    }
+
     /// The last digit that tables show of such a value: bytes whole, allocations in hundredths, all else in three digits and never
     /// finer than thousandths.
     pub fn resolution(&self, value: f64) -> f64 {

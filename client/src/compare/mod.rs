@@ -1,8 +1,9 @@
 //! Whether one run is better than another: results paired, each figure judged over the rounds, and what makes runs unlike; and
 //! whether a run stays within its [budgets](gate).
 //!
-//! A verdict needs both: a two-sided [Mann–Whitney test](crate::stats::mann_whitney) with p below alpha, and an
-//! [interval](crate::stats::shift) of the difference that leaves out zero. Neither takes figures to be normal, or rounds to be many.
+//! Better or worse needs all three: a two-sided [Mann–Whitney test](crate::stats::mann_whitney) with p at most alpha, an
+//! [interval](crate::stats::shift) of the difference that leaves out zero, and a difference that [counts](Smallest). The first two
+//! don't take figures to be normal, or rounds to be many.
 //!
 //! What the statistics can't see: the rounds of one run share a server process, unless each started its own, so what differs from start to start (addresses,
 //! hash seeds, which CPU is slow today) is in no spread. Runs measured in turn (A B B A) say more than one after another.
@@ -12,6 +13,7 @@ mod budget;
 mod gate;
 mod judge;
 mod metric;
+mod smallest;
 mod unlike;
 
 use serde::Serialize;
@@ -22,6 +24,7 @@ pub use self::{
     gate::{Check, Misfit, Outcome, Update, gate, updates},
     judge::{Change, Judgement, Side, Verdict},
     metric::{Better, METRICS, Metric},
+    smallest::{Floor, Noise, Smallest},
     unlike::{Difference, differences},
 };
 use crate::measure::result::RunResult;
@@ -29,11 +32,27 @@ use crate::measure::result::RunResult;
 /// The probability of a false alarm that a verdict accepts, unless told otherwise.
 pub const ALPHA: f64 = 0.05;
 
+/// When a difference is a verdict.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Criteria {
+    /// The probability of a false alarm that each verdict accepts.
+    pub alpha: f64,
+    /// How large it must be.
+    pub smallest: Smallest,
+}
+
+impl Default for Criteria {
+    fn default() -> Self {
+        Self { alpha: ALPHA, smallest: Smallest::default() }
+    }
+}
+
 /// Two runs side by side.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison<'a> {
-    /// The probability of a false alarm that each verdict accepts.
-    pub alpha: f64,
+    /// What the verdicts are by.
+    #[serde(flatten)]
+    pub criteria: Criteria,
     /// Results of the same load, in the order of the first run.
     pub pairs: Vec<Pair<'a>>,
     /// What only the first run has.
@@ -55,12 +74,14 @@ pub struct Pair<'a> {
     pub b: &'a RunResult,
     /// In what the runs were measured otherwise. Empty for like with like.
     pub unlike: Vec<Difference>,
+    /// What else must be known of both, sentences: that a measurement failed.
+    pub notes: Vec<String>,
     /// A judgement for each metric that either has.
     pub judgements: Vec<Judgement>,
 }
 
 /// Compares results of the same framework and load. Two single results are compared whatever they are of.
-pub fn compare<'a>(a: &'a [RunResult], b: &'a [RunResult], alpha: f64) -> Comparison<'a> {
+pub fn compare<'a>(a: &'a [RunResult], b: &'a [RunResult], criteria: &Criteria) -> Comparison<'a> {
     let alone = a.len() == 1 && b.len() == 1;
     let twin = |result: &RunResult, others: &[RunResult]| {
         let stem = result.file_stem();
@@ -70,15 +91,20 @@ pub fn compare<'a>(a: &'a [RunResult], b: &'a [RunResult], alpha: f64) -> Compar
         results.iter().filter(|result| twin(result, others).is_none()).map(RunResult::file_stem).collect()
     };
     Comparison {
-        alpha,
-        pairs: a.iter().filter_map(|one| Some(pair(one, &b[twin(one, b)?], alpha))).collect(),
+        criteria: criteria.clone(),
+        pairs: a.iter().filter_map(|one| Some(pair(one, &b[twin(one, b)?], criteria))).collect(),
         only_a: without(a, b),
         only_b: without(b, a),
     }
 }
 
-fn pair<'a>(a: &'a RunResult, b: &'a RunResult, alpha: f64) -> Pair<'a> {
+fn pair<'a>(a: &'a RunResult, b: &'a RunResult, criteria: &Criteria) -> Pair<'a> {
     let (rounds_a, rounds_b) = (a.figures_by_round(), b.figures_by_round());
-    let judgements = METRICS.iter().filter_map(|metric| judge::judge(metric, &rounds_a, &rounds_b, alpha)).collect();
-    Pair { cell: a.file_stem(), a, b, unlike: differences(a, b), judgements }
+    let judgements = METRICS.iter().filter_map(|metric| judge::judge(metric, &rounds_a, &rounds_b, criteria)).collect();
+    let failure = |which: &str, result: &RunResult| {
+        let failure = result.failure.as_ref()?;
+        Some(format!("the measurement of the {which} run failed, and its rounds before that are judged: {failure}"))
+    };
+    let notes = [failure("first", a), failure("second", b)].into_iter().flatten().collect();
+    Pair { cell: a.file_stem(), a, b, unlike: differences(a, b), notes, judgements }
 }

@@ -103,8 +103,7 @@ fn tally(comparison: &Comparison<'_>) -> String {
     let verdicts: Vec<Verdict> =
         comparison.pairs.iter().flat_map(|pair| &pair.judgements).map(|judgement| judgement.verdict).collect();
     let count = |verdict: Verdict| verdicts.iter().filter(|other| **other == verdict).count();
-    let counts = [Verdict::Better, Verdict::Worse, Verdict::WithinNoise, Verdict::CannotJudge]
-        .map(|verdict| (verdict.words(), count(verdict)));
+    let counts = Verdict::ALL.map(|verdict| (verdict.words(), count(verdict)));
     let said: Vec<String> =
         counts.iter().filter(|(_, count)| *count > 0).map(|(word, count)| format!("{word} {count}")).collect();
     format!("{} figure{}: {}.", verdicts.len(), if verdicts.len() == 1 { "" } else { "s" }, said.join(", "))

@@ -7,13 +7,13 @@ use serde::Serialize;
 use super::{
     Style,
     columns::{UNKNOWN, percent},
-    compare::figure,
+    compare::{figure, what_counts},
     facets::{self, FACETS, RATE},
     markdown::{escape, row},
     table::{finish, fits, fold, plain_table},
 };
 use crate::{
-    compare::{Better, Check, Outcome},
+    compare::{Better, Check, Outcome, Smallest},
     measure::result::RunResult,
 };
 
@@ -21,26 +21,20 @@ const HEADS: [&str; 8] = ["", "", "budget", "tolerance", "measured", "±", "room
 /// Those that a narrow terminal has.
 const NARROW: [usize; 6] = [0, 1, 2, 4, 6, 7];
 
-const FOOTNOTES: [&str; 2] = [
-    "measured: median of the rounds, ± half their range ÷ median. room: what is left to the budget ÷ budget.",
-    "tolerance: how far beyond the budget is still ok; where the file says none, half the range of the rounds, and no less than the last \
-     digit shown.",
-];
-
 /// A line for each check, for terminals.
-pub fn gate(checks: &[Check<'_>], style: Style) -> String {
+pub fn gate(checks: &[Check<'_>], smallest: &Smallest, style: Style) -> String {
     let all: Vec<usize> = (0..HEADS.len()).collect();
     let body = Some(grid(checks, &all)).filter(|grid| fits(grid, style.width));
     let body = body.unwrap_or_else(|| grid(checks, &NARROW));
     let lines: String = body.lines().map(|line| paint(line, style) + "\n").collect();
     let plain = Style { color: false, ..style };
     let notes: String = notes(checks).iter().map(|note| fold(&format!("! {note}"), plain)).collect();
-    let footnotes: String = FOOTNOTES.iter().map(|note| fold(note, style)).collect();
+    let footnotes: String = footnotes(smallest).iter().map(|note| fold(note, style)).collect();
     format!("{lines}{notes}{footnotes}{}\n", style.bold(&gate_summary(checks)))
 }
 
 /// The same for pull requests, breaches in bold.
-pub fn gate_markdown(checks: &[Check<'_>]) -> String {
+pub fn gate_markdown(checks: &[Check<'_>], smallest: &Smallest) -> String {
     let heads = ["", "figure", "budget", "tolerance", "measured", "±", "room", "verdict"];
     let mut text = row(heads.map(str::to_owned));
     text += &row(["---", "---", "---:", "---:", "---:", "---:", "---:", "---"].map(str::to_owned));
@@ -51,7 +45,7 @@ pub fn gate_markdown(checks: &[Check<'_>]) -> String {
     }
     text += &format!("\n{}\n\n", gate_summary(checks));
     notes(checks).iter().for_each(|note| text += &format!("- ⚠ {}\n", escape(note)));
-    FOOTNOTES.iter().for_each(|note| text += &format!("- {note}\n"));
+    footnotes(smallest).iter().for_each(|note| text += &format!("- {note}\n"));
     text
 }
 
@@ -59,16 +53,17 @@ pub fn gate_markdown(checks: &[Check<'_>]) -> String {
 ///
 /// # Errors
 /// Those of serialising, which a check doesn't have.
-pub fn gate_json(checks: &[Check<'_>]) -> Result<String, serde_json::Error> {
+pub fn gate_json(checks: &[Check<'_>], smallest: &Smallest) -> Result<String, serde_json::Error> {
     #[derive(Serialize)]
     struct Gate<'a> {
         passed: bool,
+        smallest: &'a Smallest,
         outcomes: BTreeMap<String, usize>,
         checks: &'a [Check<'a>],
     }
     let outcomes = counts(checks).map(|(outcome, count)| (outcome.words().replace(' ', "_"), count));
     let passed = checks.iter().all(|check| check.outcome != Outcome::Breach);
-    Ok(serde_json::to_string_pretty(&Gate { passed, outcomes: outcomes.collect(), checks })? + "\n")
+    Ok(serde_json::to_string_pretty(&Gate { passed, smallest, outcomes: outcomes.collect(), checks })? + "\n")
 }
 
 /// `6 budgets: 4 ok, 1 breach, 1 advisory breach`
@@ -149,6 +144,20 @@ fn notes(checks: &[Check<'_>]) -> Vec<String> {
         }
     }
     grouped.into_iter().map(|(name, note, figures)| format!("{name} {}: {note}", figures.join(", "))).collect()
+}
+
+/// What the columns mean.
+fn footnotes(smallest: &Smallest) -> [String; 2] {
+    let noise = if smallest.noise.is_some() { "the noise floor that was measured, else " } else { "" };
+    [
+        "measured: median of the rounds, ± half their range ÷ median. room: what is left to the budget ÷ budget."
+            .to_owned(),
+        format!(
+            "tolerance: how far beyond the budget is still ok; where the file says none, {noise}half the range of the rounds, and no less \
+             than a change that counts: {}.",
+            what_counts(smallest)
+        ),
+    ]
 }
 
 /// What isn't ok stands out.

@@ -51,7 +51,7 @@ fn cell(cell: &Cell) -> String {
         Cell::Code(text) => code(text),
         Cell::Verdict(verdict) => match verdict {
             Verdict::Better | Verdict::Worse => format!("**{}**", verdict.words()),
-            Verdict::WithinNoise | Verdict::CannotJudge => verdict.words().to_owned(),
+            Verdict::Negligible | Verdict::WithinNoise | Verdict::CannotJudge => verdict.words().to_owned(),
         },
     }
 }

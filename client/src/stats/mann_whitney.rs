@@ -43,6 +43,16 @@ pub fn values_needed(alpha: f64) -> usize {
     (1..EXACT_VALUES).find(|&n| least_p(n, n) <= alpha).unwrap_or(EXACT_VALUES)
 }
 
+/// How likely two samples of one distribution, so many values each and none tied, have a p of at most `alpha`: less than `alpha`, as
+/// p comes in steps. Of five and five it is 0.032 for an `alpha` of 0.05.
+pub fn size(a: usize, b: usize, alpha: f64) -> f64 {
+    let (Some(cut), true) = (outside(a, b, alpha), a + b <= EXACT_VALUES) else {
+        return if a + b > EXACT_VALUES { alpha } else { 0.0 };
+    };
+    let counts = statistic(a, b);
+    2.0 * counts[..=cut].iter().sum::<f64>() / counts.iter().sum::<f64>()
+}
+
 /// By how much `b` lies above `a`, with an interval of at least `1 - alpha` confidence. `None` for an empty side, or one that
 /// holds a value that is not finite.
 pub fn shift(a: &[f64], b: &[f64], alpha: f64) -> Option<Shift> {
@@ -66,22 +76,28 @@ fn outside(a: usize, b: usize, alpha: f64) -> Option<usize> {
         // The first of the differences is number 1.
         return (below.max(0.0).floor() as usize).checked_sub(1);
     }
-    // Without ties U, doubled here, is the doubled rank sum less its least value.
-    let ranks: Vec<usize> = (1..=a + b).map(|rank| 2 * rank).collect();
-    let counts = rank_sums(&ranks, a);
+    let counts = statistic(a, b);
     let all: f64 = counts.iter().sum();
-    let least = a * (a + 1);
     let mut below = 0.0;
-    // As many as keep P(U < cut) ≤ α/2.
+    // As many as keep P(U ≤ cut) ≤ α/2.
     let mut cut = None;
-    for u in 0..=a * b {
-        below += counts.get(least + 2 * u).copied().unwrap_or(0.0);
+    for (u, ways) in counts.into_iter().enumerate() {
+        below += ways;
         if below / all > alpha / 2.0 {
             break;
         }
         cut = Some(u);
     }
     cut
+}
+
+/// How many ways there are to each U from 0 to `a * b`, without ties.
+fn statistic(a: usize, b: usize) -> Vec<f64> {
+    // U is the rank sum less its least value.
+    let ranks: Vec<usize> = (1..=a + b).collect();
+    let counts = rank_sums(&ranks, a);
+    let least = a * (a + 1) / 2;
+    counts[least..=least + a * b].to_vec()
 }
 
 /// The ranks of two samples in both together. Tied values share the mean of theirs; all are doubled, to be whole.
@@ -236,6 +252,14 @@ mod tests {
     fn how_many_values_it_takes() {
         assert!(near(least_p(3, 3), 0.1) && near(least_p(4, 4), 2.0 / 70.0) && near(least_p(1, 1), 1.0));
         assert_eq!((values_needed(0.05), values_needed(0.01), values_needed(0.1)), (4, 5, 3));
+    }
+
+    /// Twice the cumulative distribution of U at its critical value, by SciPy 1.17's exact `mannwhitneyu`.
+    #[test]
+    fn how_often_chance_is_significant() {
+        for (a, b, chance) in [(4, 4, 2.0 / 70.0), (5, 5, 8.0 / 252.0), (3, 3, 0.0), (1, 1, 0.0), (40, 40, 0.05)] {
+            assert!(near(size(a, b, 0.05), chance), "{a} {b}: {}", size(a, b, 0.05));
+        }
     }
 
     #[test]

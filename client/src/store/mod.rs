@@ -3,6 +3,7 @@
 //! ```text
 //! <root>/data/<label>/<stem>.json
 //! <root>/data/<label>/plan.json            of a suite
+//! <root>/data/<label>.noise.json           of a server against itself
 //! <root>/profiles/<label>/<stem>.{cpu,allocs,heap}.pb.gz
 //! <root>/flamegraphs/<label>/<stem>.{cpu,alloc_space,alloc_objects}.svg
 //! <root>/logs/<label>/<stem>.server.log
@@ -13,6 +14,7 @@
 
 mod artifact;
 mod label;
+mod noise;
 
 use std::{
     fs, io,
@@ -24,6 +26,7 @@ use serde::{Serialize, de::DeserializeOwned};
 pub use self::{
     artifact::Artifact,
     label::{Label, LabelError},
+    noise::{load_noise, save_noise},
 };
 use self::{artifact::KINDS, label::LATEST};
 use crate::measure::result::RunResult;
@@ -59,7 +62,7 @@ pub enum StoreError {
         #[source]
         source: io::Error,
     },
-    /// A file is no result, or no plan, of this version.
+    /// A file is no result, no plan or no noise floors of this version.
     #[error("{} is not what it should be: {source}", path.display())]
     Format {
         /// Which.

@@ -33,9 +33,14 @@ use std::{
     task::{Context, Poll, ready},
 };
 
+use bytes::Buf;
 use debug_pprof::ops::{self, Method};
 use http::{Request, Response, Version};
-use hyper::{body::Incoming, service::service_fn};
+use http_body::Body;
+use hyper::{
+    body::Incoming,
+    service::{Service, service_fn},
+};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo},
     server::conn::auto,
@@ -104,6 +109,28 @@ pub async fn run(
         serve_connection(http.clone(), socket, connection)
     })
     .await
+}
+
+/// The answers alone, for a program that accepts connections itself or does more than answer. HTTP/2 settings are its own then.
+pub fn service(
+    options: Options,
+) -> impl Service<
+    Request<Incoming>,
+    Response = Response<impl Body<Data = impl Buf + Send + 'static, Error = Infallible> + Send + 'static>,
+    Error = Infallible,
+    Future: Send + 'static,
+> + Clone
++ Send
++ 'static {
+    let (unary, stream) = (ops::method(methods::UNARY), ops::method(methods::STREAM));
+    let (never, draining) = Draining::idle();
+    let connection = Arc::new(Connection { options, unary, stream, draining });
+    let never = Arc::new(never);
+    service_fn(move |request| {
+        // Dropped, it would begin the drain.
+        let _held = &never;
+        Call::new(request, &connection)
+    })
 }
 
 /// What the calls of a connection share.

@@ -189,6 +189,31 @@ pub(crate) fn alpha(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| format!("{text:?}: must be a probability from 0.0001 to 0.5, as 0.05"))
 }
 
+/// The smallest changes that count, shares: of counts and of times, where they are said. One for both is `2%`.
+pub(crate) fn smallest(text: &str) -> Result<(Option<f64>, Option<f64>), String> {
+    let wrong = || format!("{text:?}: must be 0% to 100%, as 2% or counts=0.5%,times=2%");
+    let share = |text: &str| -> Option<f64> {
+        let percent: f64 = text.strip_suffix('%')?.parse().ok()?;
+        (0.0..=100.0).contains(&percent).then_some(percent / 100.0)
+    };
+    if let Some(both) = share(text) {
+        return Ok((Some(both), Some(both)));
+    }
+    let (mut counts, mut times) = (None, None);
+    for part in text.split(',') {
+        let (kind, value) = part.split_once('=').ok_or_else(wrong)?;
+        let place = match kind {
+            "counts" => &mut counts,
+            "times" => &mut times,
+            _ => return Err(wrong()),
+        };
+        if place.replace(share(value).ok_or_else(wrong)?).is_some() {
+            return Err(wrong());
+        }
+    }
+    Ok((counts, times))
+}
+
 /// A regular expression; what is wrong with one is the last of the lines that its reader says.
 pub(crate) fn expression(text: &str) -> Result<Regex, String> {
     Regex::new(text).map_err(|error| {
@@ -300,6 +325,17 @@ mod tests {
         assert_eq!((alpha("0.05"), alpha("0.5")), (Ok(0.05), Ok(0.5)));
         for text in ["0", "1", "-0.1", "NaN", "inf", "5%", ""] {
             assert!(alpha(text).expect_err(text).ends_with("0.0001 to 0.5, as 0.05"), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_smallest_change_is_of_all_or_of_each_kind() {
+        assert_eq!(smallest("2%"), Ok((Some(0.02), Some(0.02))));
+        assert_eq!(smallest("0%"), Ok((Some(0.0), Some(0.0))));
+        assert_eq!(smallest("times=3%"), Ok((None, Some(0.03))));
+        assert_eq!(smallest("times=3%,counts=0.5%"), Ok((Some(0.005), Some(0.03))));
+        for text in ["", "2", "101%", "-1%", "NaN%", "times", "times=2", "all=2%", "times=1%,times=2%", "times=1%,"] {
+            assert!(smallest(text).expect_err(text).ends_with("as 2% or counts=0.5%,times=2%"), "{text}");
         }
     }
 

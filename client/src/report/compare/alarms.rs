@@ -1,8 +1,8 @@
 //! False alarms for terminals.
 
-use super::{metric_name, probability};
+use super::{metric_name, probability, unknown, what_counts};
 use crate::{
-    compare::{Alarms, FalseAlarms},
+    compare::{Alarms, FalseAlarms, Noise},
     report::{
         Style,
         columns::percent,
@@ -10,19 +10,16 @@ use crate::{
     },
 };
 
-/// A line for each figure. A share whose chance is small is more than alpha explains.
+/// A line for each figure: how often a difference was significant, how often it was a verdict, and what noise it is.
 pub fn false_alarms(alarms: &FalseAlarms, style: Style) -> String {
     let mut table = plain_table();
-    table.set_header(["", "judged", "better", "worse", "false alarms", "chance"]);
+    let p = format!("p ≤ {}", alarms.criteria.alpha);
+    table.set_header(["", "judged", &p, "chance", "better", "worse", "alarms", "noise floor"]);
     for each in &alarms.metrics {
-        table.add_row(row(metric_name(each.metric), each, alarms.alpha));
+        table.add_row(row(metric_name(each.metric), each));
     }
-    let note = format!(
-        "chance: the probability of as many false alarms or more where each verdict is wrong with p = {}. Figures of one run move \
-         together, so that their false alarms do too.",
-        alarms.alpha
-    );
-    format!("{}\n{}{}", style.bold("The same server on both sides"), finish(table, 6, 1), fold(&note, style))
+    let notes: String = footnotes(alarms).iter().map(|note| fold(note, style)).collect();
+    format!("{}\n{}{notes}", style.bold("The same server on both sides"), finish(table, 8, 1))
 }
 
 /// The same as JSON.
@@ -33,8 +30,39 @@ pub fn false_alarms_json(alarms: &FalseAlarms) -> Result<String, serde_json::Err
     Ok(serde_json::to_string_pretty(alarms)? + "\n")
 }
 
-fn row(name: &str, alarms: &Alarms, alpha: f64) -> [String; 6] {
-    let share = alarms.wrong() as f64 / alarms.judged.max(1) as f64;
+fn row(name: &str, alarms: &Alarms) -> [String; 8] {
+    let share = |count: u64| percent(count as f64 / alarms.judged.max(1) as f64);
     let [judged, better, worse] = [alarms.judged, alarms.better, alarms.worse].map(|count| count.to_string());
-    [name.to_owned(), judged, better, worse, percent(share), probability(alarms.chance(alpha))]
+    [
+        name.to_owned(),
+        judged,
+        share(alarms.significant),
+        probability(alarms.chance()),
+        better,
+        worse,
+        share(alarms.wrong()),
+        alarms.noise_floor.map_or_else(unknown, percent),
+    ]
+}
+
+fn footnotes(alarms: &FalseAlarms) -> Vec<String> {
+    let alpha = alarms.criteria.alpha;
+    let sizes = alarms.metrics.iter().map(|each| each.size);
+    let size = sizes.fold(0.0, f64::max);
+    let mut notes = vec![
+        format!(
+            "p ≤ {alpha}: how often a difference was significant, however small. With so many rounds that has a probability of {}, as p \
+             comes in steps; chance: that of as many or more. Figures of one run move together, and so do their alarms.",
+            probability(size)
+        ),
+        format!(
+            "better, worse: those of them that count, {}. alarms: both, all of them false.",
+            what_counts(&alarms.criteria.smallest)
+        ),
+        format!("noise floor: {}% of the differences were no larger.", (1.0 - alpha) * 100.0),
+    ];
+    if alarms.metrics.iter().any(|each| (each.judged as usize) < Noise::runs_needed(alpha)) {
+        notes.push(format!("It takes {} runs.", Noise::runs_needed(alpha)));
+    }
+    notes
 }

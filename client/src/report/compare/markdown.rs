@@ -1,6 +1,6 @@
 //! A comparison for pull requests, and as blocks of a report.
 
-use super::{cells, footnotes, heading, lonely, name, names, notes};
+use super::{cells, confidence, footnotes, heading, lonely, name, names, notes};
 use crate::{
     compare::{Comparison, Pair},
     report::{
@@ -16,7 +16,7 @@ pub fn comparison_markdown(comparison: &Comparison<'_>) -> String {
 
 /// A heading, a table and what must be known of each pair; then what the columns mean.
 pub(in crate::report) fn blocks(comparison: &Comparison<'_>) -> Vec<Block> {
-    let confidence = format!("at {}%", (1.0 - comparison.alpha) * 100.0);
+    let confidence = confidence(comparison);
     let lines = lonely(comparison).into_iter().chain(footnotes(comparison));
     let last = Block::Notes(lines.map(Note::Plain).collect());
     comparison.pairs.iter().flat_map(|each| pair(each, &confidence)).chain([last]).collect()

@@ -14,9 +14,10 @@ pub use self::{
 };
 use super::{columns::percent, facets};
 use crate::{
-    compare::{Change, Comparison, Judgement, Metric, Pair, Verdict},
+    compare::{Change, Comparison, Criteria, Judgement, Metric, Pair, Smallest, Verdict},
     measure::result::RunResult,
     profile::{signed, signed_percent, three_digits},
+    stats,
 };
 
 /// A comparison as JSON: every judgement with the rounds' values it is made of.
@@ -104,7 +105,7 @@ fn heading(pair: &Pair<'_>) -> String {
     )
 }
 
-/// What a reader must know of a pair, a sentence each: what the sides don't share, and each note with the figures it is of.
+/// What a reader must know of a pair, a sentence each: what failed, what the sides don't share, and each note with the figures it is of.
 fn notes(pair: &Pair<'_>) -> Vec<String> {
     let unlike = pair.unlike.iter().map(|difference| format!("measured otherwise: {difference}"));
     let mut grouped: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -118,30 +119,54 @@ fn notes(pair: &Pair<'_>) -> Vec<String> {
     let said = grouped.into_iter().map(|(note, names)| {
         if names.len() == all { note.to_owned() } else { format!("{}: {note}", names.join(", ")) }
     });
-    unlike.chain(said).collect()
+    pair.notes.iter().cloned().chain(unlike).chain(said).collect()
 }
 
 /// What the columns mean, and what no statistics of rounds can see.
 fn footnotes(comparison: &Comparison<'_>) -> Vec<String> {
+    let Criteria { alpha, smallest } = &comparison.criteria;
     let judgements = comparison.pairs.iter().flat_map(|pair| &pair.judgements);
-    let judged = judgements.filter(|judgement| judgement.verdict != Verdict::CannotJudge).count();
-    let confidence = (1.0 - comparison.alpha) * 100.0;
-    let by_chance = judged as f64 * comparison.alpha;
+    let judged: Vec<&Judgement> = judgements.filter(|judgement| judgement.verdict != Verdict::CannotJudge).collect();
+    let size = |judgement: &&Judgement| stats::size(judgement.a.values.len(), judgement.b.values.len(), *alpha);
+    let by_chance: f64 = judged.iter().map(size).sum();
     let mut notes = vec![
         format!(
             "Sides: median of the rounds, ± half their range ÷ median. change: the median over all pairs of a round of one and a round \
-             of the other (Hodges–Lehmann); at {confidence}%: where it lies. p: Mann–Whitney, two-sided."
+             of the other (Hodges–Lehmann); {}: where it lies. p: Mann–Whitney, two-sided.",
+            confidence(comparison)
         ),
         shared(comparison).to_owned(),
     ];
-    if judged > 0 {
+    if !judged.is_empty() {
         notes.push(format!(
-            "better, worse: p ≤ {} and an interval without 0. Were both runs the same, {by_chance:.1} of {judged} figures judged would \
-             be so by chance.",
-            comparison.alpha
+            "better, worse: p ≤ {alpha}, an interval without 0, and a change that counts: {}. negligible: the change, or all of its \
+             interval, is smaller. within noise: neither. Were both runs the same, p would be so low by chance in {by_chance:.1} of {} \
+             figures judged.",
+            what_counts(smallest),
+            judged.len()
         ));
     }
     notes
+}
+
+/// The head of the column of intervals: `at 95%`.
+fn confidence(comparison: &Comparison<'_>) -> String {
+    // 1 - 0.07 is 0.9299999999999999.
+    format!("at {}%", ((1.0 - comparison.criteria.alpha) * 1e8).round() / 1e6)
+}
+
+/// The smallest changes that count, in words.
+pub(super) fn what_counts(smallest: &Smallest) -> String {
+    let share = |share: f64| format!("{}%", (share * 1e8).round() / 1e6);
+    let noise = smallest.noise.as_ref().map(|noise| {
+        format!("; and no less than the noise floors of {} runs of {}", noise.runs, noise.cells.join(", "))
+    });
+    format!(
+        "{} of what is counted and no more than 0.5 allocs/op, {} of all else, and no less than the last digit shown{}",
+        share(smallest.counts),
+        share(smallest.times),
+        noise.unwrap_or_default()
+    )
 }
 
 /// What rounds have in common that runs don't.

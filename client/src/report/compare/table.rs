@@ -1,6 +1,6 @@
 //! A comparison for terminals.
 
-use super::{cells, footnotes, heading, lonely, name, names, notes};
+use super::{cells, confidence, footnotes, heading, lonely, name, names, notes};
 use crate::{
     compare::{Comparison, Judgement, Pair, Verdict},
     report::{
@@ -11,7 +11,7 @@ use crate::{
 
 /// A table for each pair, a line for each figure.
 pub fn comparison(comparison: &Comparison<'_>, style: Style) -> String {
-    let confidence = format!("at {}%", (1.0 - comparison.alpha) * 100.0);
+    let confidence = confidence(comparison);
     let mut text: String = comparison.pairs.iter().map(|each| pair(each, &confidence, style) + "\n").collect();
     for line in lonely(comparison) {
         text += &(line + "\n");

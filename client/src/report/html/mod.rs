@@ -154,7 +154,7 @@ fn cell(cell: &Cell, column: &Column) -> String {
             let class = match verdict {
                 Verdict::Better => "better",
                 Verdict::Worse => "worse",
-                Verdict::WithinNoise | Verdict::CannotJudge => "even",
+                Verdict::Negligible | Verdict::WithinNoise | Verdict::CannotJudge => "even",
             };
             format!("<td class=\"{class}\">{}</td>", verdict.words())
         }

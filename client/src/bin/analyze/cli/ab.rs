@@ -2,11 +2,9 @@
 
 use std::path::PathBuf;
 
-use analyze::compare::ALPHA;
 use clap::Args;
 
-use super::RunArgs;
-use crate::values;
+use super::{CriteriaArgs, RunArgs};
 
 /// Measure two builds or two servers in turn, and say whether the second is better
 ///
@@ -36,25 +34,24 @@ pub(crate) struct AbArgs {
     /// Begin no turn after so long, once there are enough for a verdict
     #[arg(long, value_name = "TIME", default_value = "10m", allow_hyphen_values = true)]
     pub(crate) max_time: String,
-    /// The probability of a false alarm that each verdict accepts
-    #[arg(long, value_name = "P", default_value_t = ALPHA, value_parser = values::alpha)]
-    pub(crate) alpha: f64,
+    #[command(flatten)]
+    pub(crate) criteria: CriteriaArgs,
     #[command(flatten)]
     pub(crate) run: RunArgs,
 }
 
 /// Measure a server against itself, again and again, and say how often compare would be wrong
 ///
-/// Each run measures the same server on both sides as ab does and judges every figure: whatever is better or worse then is
-/// a false alarm. Their share should be about --alpha, or less with few rounds.
+/// Each run measures the same server on both sides as ab does and judges every figure. How often p is at most --alpha should be
+/// about --alpha, or less with few rounds; whatever is better or worse then is a false alarm, and fewer are, as small changes
+/// don't count. The noise floor of each figure is saved as data/LABEL.noise.json, for --noise of compare, ab and gate.
 #[derive(Debug, Args)]
 pub(crate) struct AaArgs {
     /// How often
     #[arg(long, value_name = "N", default_value = "25", allow_hyphen_values = true)]
     pub(crate) runs: String,
-    /// The probability of a false alarm that each verdict accepts
-    #[arg(long, value_name = "P", default_value_t = ALPHA, value_parser = values::alpha)]
-    pub(crate) alpha: f64,
+    #[command(flatten)]
+    pub(crate) criteria: CriteriaArgs,
     #[command(flatten)]
     pub(crate) run: RunArgs,
 }

@@ -39,6 +39,9 @@ pub(crate) struct DiffArgs {
     /// Functions to print; 0 prints all that changed
     #[arg(short, long, value_name = "N", default_value_t = 20)]
     pub(crate) number: usize,
+    /// Compare also results that were measured otherwise: another load, wire, machine or binding to CPUs
+    #[arg(long)]
+    pub(crate) force: bool,
     /// The headline of the picture [default: what A and B are called]
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
@@ -54,7 +57,7 @@ pub(crate) struct DiffArgs {
 }
 
 impl DiffArgs {
-    /// The defaults for two results' files.
+    /// The defaults for two results' files, however they were measured.
     pub(crate) fn between(a: PathBuf, b: PathBuf, out: PathBuf) -> Self {
         Self {
             a,
@@ -65,6 +68,7 @@ impl DiffArgs {
             widths: DiffWidths::Both,
             cum: false,
             number: 0,
+            force: true,
             title: None,
             output: None,
             format: Format::Table,

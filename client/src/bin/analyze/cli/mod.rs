@@ -1,6 +1,7 @@
 //! The command line. What clap found goes to `plan` as plain text and numbers.
 
 mod ab;
+mod criteria;
 mod diff;
 mod peers;
 mod report;
@@ -10,15 +11,13 @@ mod top;
 
 use std::{io, path::PathBuf, process::ExitCode};
 
-use analyze::compare::ALPHA;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use echo_server::cli::Serve;
 
-use crate::values;
-
 pub(crate) use self::{
     ab::{AaArgs, AbArgs},
+    criteria::{CriteriaArgs, SizeArgs},
     diff::{DiffArgs, DiffWidths},
     peers::{PeersAction, PeersArgs},
     report::ReportArgs,
@@ -148,9 +147,8 @@ pub(crate) struct CompareArgs {
     pub(crate) a: PathBuf,
     /// The run that is judged
     pub(crate) b: PathBuf,
-    /// The probability of a false alarm that each verdict accepts
-    #[arg(long, value_name = "P", default_value_t = ALPHA, value_parser = values::alpha)]
-    pub(crate) alpha: f64,
+    #[command(flatten)]
+    pub(crate) criteria: CriteriaArgs,
     /// Compare also what was measured otherwise: another load, wire, machine or binding to CPUs
     #[arg(long)]
     pub(crate) force: bool,
@@ -188,6 +186,8 @@ pub(crate) struct GateArgs {
     /// Write the measured medians into the file in place of its absolute limits, and print each old and new one
     #[arg(long, conflicts_with = "format")]
     pub(crate) update: bool,
+    #[command(flatten)]
+    pub(crate) size: SizeArgs,
     /// What is printed on stdout
     #[arg(long, value_enum, default_value_t = GateFormat::Table)]
     pub(crate) format: GateFormat,
@@ -200,7 +200,7 @@ const BUDGETS: &str = r#"A budgets file:
   [[budget]]
   framework = "triple"           # also serialization, compression, mode, rate
   scenario = "128B-50"           # what isn't said may be anything
-  tolerance = "1%"               # without it: half the range of the rounds
+  tolerance = "1%"               # without it: --noise, or half the range of the rounds, or --smallest
   allocs_per_op = 5.06           # at most; each figure that compare judges
   qps = { min = 40_000, tolerance = "5%", hard = true }
 

@@ -1,4 +1,4 @@
-//! `analyze aa`: a server against itself, to see how often a verdict is wrong.
+//! `analyze aa`: a server against itself, to see how often a verdict is wrong and how large noise is.
 
 use std::process::ExitCode;
 
@@ -6,6 +6,7 @@ use analyze::{
     compare::{FalseAlarms, compare},
     measure::bound_cpus,
     report,
+    store::save_noise,
 };
 use anyhow::Context;
 
@@ -24,7 +25,7 @@ use crate::{
 /// The most runs: two days of the shortest.
 const MOST_RUNS: u64 = 10_000;
 
-/// Measures, counts and prints. Both sides' results of the last run stay.
+/// Measures, counts, prints, and saves the noise floors. Both sides' results of the last run stay.
 pub(crate) fn aa(args: &AaArgs) -> anyhow::Result<ExitCode> {
     let allowed = bound_cpus().context("reading which CPUs may be used")?;
     let runs = read("--runs", &args.runs, values::whole(1..=MOST_RUNS))?;
@@ -34,7 +35,7 @@ pub(crate) fn aa(args: &AaArgs) -> anyhow::Result<ExitCode> {
     }
     let trial = Trial::against_itself(args, &allowed)?;
     let stores = [open(&trial.base.plan)?, open(&trial.head.plan)?];
-    let mut alarms = FalseAlarms::new(trial.alpha);
+    let mut alarms = FalseAlarms::new(trial.criteria.clone());
     let peers = Peers::of(&trial.base.plan);
     let outcome = runtime(&trial.base.plan)?.block_on(async {
         let stop = stop_on_signal().context("listening for signals")?;
@@ -49,7 +50,7 @@ pub(crate) fn aa(args: &AaArgs) -> anyhow::Result<ExitCode> {
             if measured.failed {
                 return Ok(ExitCode::FAILURE);
             }
-            alarms.count(&compare(&measured.base, &measured.head, trial.alpha));
+            alarms.count(&compare(&measured.base, &measured.head, &trial.criteria));
         }
         anyhow::Ok(ExitCode::SUCCESS)
     });
@@ -58,5 +59,9 @@ pub(crate) fn aa(args: &AaArgs) -> anyhow::Result<ExitCode> {
         _ => report::false_alarms(&alarms, terminal::style()),
     };
     terminal::print(&text).context("writing to stdout")?;
+    if alarms.runs > 0 {
+        let path = save_noise(&trial.base.plan.out, &trial.label, &alarms.noise())?;
+        terminal::say(&format!("noise floors, for --noise: {}", path.display()));
+    }
     outcome
 }

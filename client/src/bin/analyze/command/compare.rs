@@ -23,9 +23,10 @@ const NAMED: usize = 5;
 
 /// Judges every figure of each load that both runs have, and prints it.
 pub(crate) fn compare(args: &CompareArgs) -> anyhow::Result<ExitCode> {
+    let criteria = args.criteria.read()?;
     let load = |run: &PathBuf| runs::load(slice::from_ref(run), &args.out);
     let (a, b) = (load(&args.a)?, load(&args.b)?);
-    let comparison = judge(&a, &b, args.alpha);
+    let comparison = judge(&a, &b, &criteria);
     comparable(&comparison, [&args.a, &args.b], args.force)?;
     let text = match args.format {
         CompareFormat::Table => report::comparison(&comparison, terminal::style()),
@@ -44,12 +45,13 @@ pub(super) fn comparable(comparison: &Comparison<'_>, runs: [&Path; 2], force: b
         let (only_a, only_b) = (comparison.only_a.join(", "), comparison.only_b.join(", "));
         return Err(UsageError(format!("{a} and {b} have no load in common: {a} has {only_a}; {b} has {only_b}")));
     }
-    let unlike: Vec<String> = comparison
-        .pairs
-        .iter()
-        .filter(|pair| !pair.unlike.is_empty())
-        .flat_map(|pair| pair.unlike.iter().map(move |difference| format!("{}: {difference}", pair.cell)))
-        .collect();
+    let unlike =
+        comparison.pairs.iter().flat_map(|pair| pair.unlike.iter().map(move |it| format!("{}: {it}", pair.cell)));
+    alike(&unlike.collect::<Vec<_>>(), runs, force)
+}
+
+/// Refuses runs that were measured otherwise in something, unless they are to be compared all the same.
+pub(super) fn alike(unlike: &[String], [a, b]: [&Path; 2], force: bool) -> Result<(), UsageError> {
     if unlike.is_empty() || force {
         return Ok(());
     }
@@ -58,7 +60,9 @@ pub(super) fn comparable(comparison: &Comparison<'_>, runs: [&Path; 2], force: b
         others => format!("; and {others} more"),
     };
     Err(UsageError(format!(
-        "{a} and {b} were measured otherwise, so that a difference is not the server's alone (--force compares them all the same): {}{others}",
+        "{} and {} were measured otherwise, so that a difference is not the server's alone (--force compares them all the same): {}{others}",
+        a.display(),
+        b.display(),
         unlike[..unlike.len().min(NAMED)].join("; ")
     )))
 }

@@ -19,17 +19,18 @@ use crate::{
 
 /// Checks every budget, and prints or rewrites them.
 pub(crate) fn gate(args: &GateArgs) -> anyhow::Result<ExitCode> {
+    let smallest = args.size.read()?;
     let file = Budgets::open(&args.budgets).map_err(|error| UsageError(error.to_string()))?;
     let results = runs::load(slice::from_ref(&args.run), &args.out)?;
     let budgets = with_baselines(&file, args.budgets.parent().unwrap_or(Path::new("")))?;
-    let checks = check(&budgets, &results).map_err(|misfits| misfit(&file, misfits))?;
+    let checks = check(&budgets, &results, &smallest).map_err(|misfits| misfit(&file, misfits))?;
     if args.update {
         return update(&file, &checks, &args.budgets);
     }
     let text = match args.format {
-        GateFormat::Table => report::gate(&checks, terminal::style()),
-        GateFormat::Json => report::gate_json(&checks)?,
-        GateFormat::Markdown => report::gate_markdown(&checks),
+        GateFormat::Table => report::gate(&checks, &smallest, terminal::style()),
+        GateFormat::Json => report::gate_json(&checks, &smallest)?,
+        GateFormat::Markdown => report::gate_markdown(&checks, &smallest),
     };
     terminal::print(&text)?;
     if checks.iter().all(|check| check.outcome != Outcome::Breach) {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use analyze::{
-    compare::{ALPHA, compare},
+    compare::{Criteria, compare},
     measure::result::RunResult,
     plot::{self, PlotError},
     profile::drawn,
@@ -33,7 +33,7 @@ pub(super) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     };
     let results = load(&args.run)?;
     let base = args.against.as_ref().map(load).transpose()?;
-    let comparison = base.as_ref().map(|base| compare(base, &results, ALPHA));
+    let comparison = base.as_ref().map(|base| compare(base, &results, &Criteria::default()));
     if let (Some(against), Some(comparison)) = (&args.against, &comparison) {
         comparable(comparison, [against, &args.run], args.force)?;
     }

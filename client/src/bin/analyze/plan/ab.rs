@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use analyze::store::Label;
+use analyze::{compare::Criteria, store::Label};
 
 use super::{Origin, Plan, Program, UsageError, cases::read};
 use crate::{
@@ -20,7 +20,9 @@ pub(crate) struct Trial {
     pub(crate) head: Side,
     /// After so long no turn is begun that isn't needed for a verdict.
     pub(crate) max_time: Duration,
-    pub(crate) alpha: f64,
+    pub(crate) criteria: Criteria,
+    /// What both sides' labels begin with.
+    pub(crate) label: Label,
 }
 
 /// One of the two.
@@ -67,7 +69,8 @@ impl Trial {
             base: side("base", &args.base, &args.base_cmd)?,
             head: side("head", &args.head, &args.head_cmd)?,
             max_time,
-            alpha: args.alpha,
+            criteria: args.criteria.read()?,
+            label,
         })
     }
 
@@ -84,7 +87,8 @@ impl Trial {
             }
             Ok(Side { name, source: Source::This, plan })
         };
-        Ok(Self { base: side("base")?, head: side("head")?, max_time: Duration::MAX, alpha: args.alpha })
+        let criteria = args.criteria.read()?;
+        Ok(Self { base: side("base")?, head: side("head")?, max_time: Duration::MAX, criteria, label })
     }
 }
 

@@ -7,6 +7,7 @@ mod ab;
 mod callers;
 mod cases;
 mod cpus;
+mod criteria;
 mod names;
 mod record;
 mod refused;

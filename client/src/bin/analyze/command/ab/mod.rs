@@ -110,7 +110,7 @@ async fn turns(
     progress: &mut Progress,
     failed: &mut bool,
 ) -> anyhow::Result<()> {
-    let (began, needed) = (Instant::now(), stats::values_needed(trial.alpha) as u32);
+    let (began, needed) = (Instant::now(), stats::values_needed(trial.criteria.alpha) as u32);
     let rounds = trial.base.plan.subjects().map(|subject| subject.rounds).max().unwrap_or(0);
     for turn in 1..=rounds {
         if turn > needed && began.elapsed() >= trial.max_time {
@@ -155,7 +155,7 @@ fn print(measured: &Measured, trial: &Trial, stores: &[Store; 2], format: Format
     if measured.base.is_empty() {
         return Ok(());
     }
-    let comparison = compare(&measured.base, &measured.head, trial.alpha);
+    let comparison = compare(&measured.base, &measured.head, &trial.criteria);
     let style = terminal::style();
     let sides = [(&measured.base, &stores[0]), (&measured.head, &stores[1])];
     let text = match format {

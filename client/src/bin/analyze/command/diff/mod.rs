@@ -14,6 +14,7 @@ use analyze::{
 };
 use anyhow::Context;
 
+use super::compare::alike;
 use crate::{
     cli::{DiffArgs, DiffWidths, Format},
     plan::UsageError,
@@ -25,6 +26,7 @@ const LONGEST_NAME: usize = 150;
 
 pub(super) fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
     let given = given::sides(args)?;
+    alike(&given.unlike, [&args.a, &args.b], args.force)?;
     let diff = together(&given.sides, args)?;
     let drawn = draw(&diff, args)?;
     let limit = (args.number > 0).then_some(args.number);
