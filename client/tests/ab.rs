@@ -99,6 +99,25 @@ fn a_server_against_itself_is_judged_again_and_again() {
     let judged = |figure: &str| line(&out, figure).split_whitespace().nth(1).map(str::to_owned);
     assert_eq!((judged("B/op"), judged("allocs/op")), (Some("2".to_owned()), Some("2".to_owned())), "{out}");
     assert_eq!(said.lines().filter(|line| line.starts_with("[2/2] head 128B-2 grpc round ")).count(), 4, "{said}");
+    // Noise floors are for those who compare; of two runs there are none yet.
+    assert!(
+        out.contains("It takes 20 runs.") && said.contains("noise floors, for --noise: ./data/t.noise.json"),
+        "{out}{said}"
+    );
+    let compare = |noise: &str| {
+        let mut analyze = Command::new(env!("CARGO_BIN_EXE_analyze"));
+        let compare = analyze.args(["compare", "t-base", "t-head", "--format", "markdown", "--noise", noise]);
+        compare.current_dir(&dir).output().expect("the program runs")
+    };
+    let (compared, refused) =
+        (compare("data/t.noise.json"), compare("data/t-base/grpc_128_protobuf_none_2_unary.json"));
+    assert!(
+        text(&compared.stdout).contains("no less than the noise floors of 2 runs of grpc"),
+        "{}",
+        text(&compared.stderr)
+    );
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).starts_with("error: --noise: data/t-base/"), "{}", text(&refused.stderr));
 }
 
 /// A project whose program serves as echo-server does, by another.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Comparison, Criteria, Floor, METRICS, Metric, Noise, Verdict, judge::Judgement};
+use super::{Comparison, Criteria, Floor, METRICS, Noise, Verdict, judge::Judgement};
 use crate::stats;
 
 /// Verdicts on runs of the same server.
@@ -124,11 +124,6 @@ impl Alarms {
     /// Verdicts that were wrong.
     pub fn wrong(&self) -> u64 {
         self.better + self.worse
-    }
-
-    /// What was judged.
-    pub fn metric(&self) -> Option<&'static Metric> {
-        Metric::by_key(self.metric)
     }
 
     /// The probability of as many significant differences or more, if each is so with the probability that it has by design, and

@@ -1,6 +1,6 @@
 //! False alarms for terminals.
 
-use super::{metric_name, probability, unknown, what_counts};
+use super::{exact_percent, metric_name, probability, unknown, what_counts};
 use crate::{
     compare::{Alarms, FalseAlarms, Noise},
     report::{
@@ -59,7 +59,7 @@ fn footnotes(alarms: &FalseAlarms) -> Vec<String> {
             "better, worse: those of them that count, {}. alarms: both, all of them false.",
             what_counts(&alarms.criteria.smallest)
         ),
-        format!("noise floor: {}% of the differences were no larger.", (1.0 - alpha) * 100.0),
+        format!("noise floor: {} of the differences were no larger.", exact_percent(1.0 - alpha)),
     ];
     if alarms.metrics.iter().any(|each| (each.judged as usize) < Noise::runs_needed(alpha)) {
         notes.push(format!("It takes {} runs.", Noise::runs_needed(alpha)));

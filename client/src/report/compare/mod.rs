@@ -140,8 +140,8 @@ fn footnotes(comparison: &Comparison<'_>) -> Vec<String> {
     if !judged.is_empty() {
         notes.push(format!(
             "better, worse: p ≤ {alpha}, an interval without 0, and a change that counts: {}. negligible: the change, or all of its \
-             interval, is smaller. within noise: neither. Were both runs the same, p would be so low by chance in {by_chance:.1} of {} \
-             figures judged.",
+             interval, is smaller. within noise: chance alone would do as much. Were both runs the same, p would be so low by chance in \
+             {by_chance:.1} of {} figures judged.",
             what_counts(smallest),
             judged.len()
         ));
@@ -151,20 +151,23 @@ fn footnotes(comparison: &Comparison<'_>) -> Vec<String> {
 
 /// The head of the column of intervals: `at 95%`.
 fn confidence(comparison: &Comparison<'_>) -> String {
-    // 1 - 0.07 is 0.9299999999999999.
-    format!("at {}%", ((1.0 - comparison.criteria.alpha) * 1e8).round() / 1e6)
+    format!("at {}", exact_percent(1.0 - comparison.criteria.alpha))
+}
+
+/// A share that was given: `0.5%`. What arithmetic loses is left out, as 1 - 0.07 is 0.9299999999999999.
+fn exact_percent(share: f64) -> String {
+    format!("{}%", (share * 1e8).round() / 1e6)
 }
 
 /// The smallest changes that count, in words.
 pub(super) fn what_counts(smallest: &Smallest) -> String {
-    let share = |share: f64| format!("{}%", (share * 1e8).round() / 1e6);
     let noise = smallest.noise.as_ref().map(|noise| {
         format!("; and no less than the noise floors of {} runs of {}", noise.runs, noise.cells.join(", "))
     });
     format!(
         "{} of what is counted and no more than 0.5 allocs/op, {} of all else, and no less than the last digit shown{}",
-        share(smallest.counts),
-        share(smallest.times),
+        exact_percent(smallest.counts),
+        exact_percent(smallest.times),
         noise.unwrap_or_default()
     )
 }

@@ -140,7 +140,8 @@ pub(crate) enum CompareFormat {
 /// Say whether one run is better than another, worse, or within noise
 ///
 /// Each figure of each load that both runs have is judged over their rounds: better or worse by a two-sided Mann-Whitney
-/// test and an interval of the difference that leaves out zero, else within noise; cannot judge with too few rounds.
+/// test, an interval of the difference that leaves out zero, and a difference of --smallest or more; negligible if it, or its
+/// whole interval, is smaller; else within noise; cannot judge with too few rounds.
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
     /// The run to compare with: a label of data/ below --out, a folder of results, or a result's JSON file
