@@ -4,7 +4,7 @@ use std::alloc::{GlobalAlloc, Layout};
 
 use tikv_jemallocator::Jemalloc;
 
-use crate::{sample, tally::Kind, thread};
+use crate::{event_log::EventKind, sample, tally::Kind, thread, watched};
 
 /// Where the usable (size-class) bytes of an allocation are learnt from.
 #[derive(Clone, Copy)]
@@ -89,6 +89,9 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for CountingAlloc<A> {
         // Before the pointer is given back: after, another thread may already have it as its own.
         sample::freed(ptr);
         thread::freed();
+        if watched::events() {
+            thread::log_freed(EventKind::Free, ptr, layout.size());
+        }
         // SAFETY: the caller's contract is `inner`'s.
         unsafe { self.inner.dealloc(ptr, layout) }
     }
@@ -96,6 +99,9 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for CountingAlloc<A> {
     #[inline]
     unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         let sampled = sample::freed(ptr);
+        if watched::events() {
+            thread::log_freed(EventKind::ReallocFrom, ptr, layout.size());
+        }
         // SAFETY: the caller's contract is `inner`'s.
         let new = unsafe { self.inner.realloc(ptr, layout, new_size) };
         if new.is_null() {

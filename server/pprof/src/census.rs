@@ -2,27 +2,24 @@
 //! of nanoseconds an allocation) to be on only for as long as somebody asks.
 
 use std::{
-    sync::atomic::{
-        AtomicUsize,
-        Ordering::{Relaxed, SeqCst},
-    },
+    sync::atomic::{AtomicUsize, Ordering::SeqCst},
     time::Duration,
 };
 
 use crate::{
     ops::{self, MethodCounts},
-    table::{Reading, StackTable},
+    table::{Reading, StackKey, StackTable},
     tally::Counts,
     thread,
     walk::{self, Frames},
+    watched::Watch,
 };
 
 /// Entries are a stack and a size class: some hundreds for one kind of request, more with payloads of many sizes. At 30
 /// frames a stack there is room for all of them, at 60 for about 17,000; none leaves while the process lives.
 static TABLE: StackTable<{ 1 << 15 }, { 1 << 20 }> = StackTable::new();
-/// Censuses for which allocations are recorded; each is the difference of two readings, so they don't disturb each other.
-static RUNNING: AtomicUsize = AtomicUsize::new(0);
-/// Those of them whose first reading has been taken: what is allocated from then on is in them.
+/// Censuses whose first reading has been taken: what is allocated from then on is in them. Each is the difference of two
+/// readings, so they don't disturb each other.
 static STARTED: AtomicUsize = AtomicUsize::new(0);
 
 /// What the table's counts are, by index.
@@ -46,23 +43,23 @@ pub(crate) struct Running {
     counted: Option<Counts>,
     ops: MethodCounts,
     began: std::time::Instant,
-    _started: Counted,
-    _running: Counted,
+    _started: Started,
+    _watch: Watch,
 }
 
-/// Counts itself in the given number while it lives.
-struct Counted(&'static AtomicUsize);
+/// Counts itself in [`STARTED`] while it lives.
+struct Started;
 
-impl Counted {
-    fn new(number: &'static AtomicUsize) -> Self {
-        number.fetch_add(1, SeqCst);
-        Counted(number)
+impl Started {
+    fn new() -> Self {
+        STARTED.fetch_add(1, SeqCst);
+        Started
     }
 }
 
-impl Drop for Counted {
+impl Drop for Started {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, SeqCst);
+        STARTED.fetch_sub(1, SeqCst);
     }
 }
 
@@ -71,16 +68,10 @@ pub(crate) fn started() -> bool {
     STARTED.load(SeqCst) != 0
 }
 
-#[inline]
-pub(crate) fn active() -> bool {
-    RUNNING.load(Relaxed) != 0
-}
-
 /// Records an allocation of the calling thread.
 #[inline]
 pub(crate) fn record(frames: &Frames<'_>, requested: usize, usable: u64) {
-    let size_class = if usable == 0 { size_class_of(requested as u64) } else { usable };
-    match TABLE.entry(frames, size_class, walk::confirmed_by_unwinder) {
+    match TABLE.entry(frames, size_class(requested, usable), walk::confirmed_by_unwinder) {
         Some((_, entry)) => {
             entry.add(OBJECTS, 1);
             entry.add(REQUESTED, requested as u64);
@@ -93,6 +84,23 @@ pub(crate) fn record(frames: &Frames<'_>, requested: usize, usable: u64) {
     }
 }
 
+/// A number for the stack of an allocation, which no census counts by this. `None` when the table is full.
+#[inline]
+pub(crate) fn stack_of(frames: &Frames<'_>, requested: usize, usable: u64) -> Option<u32> {
+    let (index, _) = TABLE.entry(frames, size_class(requested, usable), walk::confirmed_by_unwinder)?;
+    Some(index as u32)
+}
+
+/// The stack that [`stack_of`] gave a number.
+pub(crate) fn stack_at(number: u32) -> StackKey {
+    TABLE.key(TABLE.at(number as usize))
+}
+
+#[inline]
+fn size_class(requested: usize, usable: u64) -> u64 {
+    if usable == 0 { size_class_of(requested as u64) } else { usable }
+}
+
 /// A class for sizes whose own class isn't known: four a doubling, rounded up, as jemalloc's are.
 fn size_class_of(requested: u64) -> u64 {
     let step = (requested.max(16).next_power_of_two() / 8).max(16);
@@ -101,15 +109,15 @@ fn size_class_of(requested: u64) -> u64 {
 
 /// Turns the census on. Counters are read last, so that what the reading itself did lies before them.
 pub(crate) fn start() -> Running {
-    let running = Counted::new(&RUNNING);
+    let watch = Watch::census();
     let before = TABLE.read();
     Running {
         before,
         counted: thread::serving_counts(),
-        ops: total_ops(),
+        ops: ops::total(),
         began: std::time::Instant::now(),
-        _started: Counted::new(&STARTED),
-        _running: running,
+        _started: Started::new(),
+        _watch: watch,
     }
 }
 
@@ -117,28 +125,9 @@ impl Running {
     /// Reads what was recorded since [`start`], and turns the census off.
     pub(crate) fn finish(self) -> Census {
         let counted = thread::serving_counts().zip(self.counted).map(|(now, then)| now.since(&then));
-        let now = total_ops();
-        Census {
-            duration: self.began.elapsed(),
-            stacks: TABLE.read().since(&self.before),
-            counted,
-            ops: MethodCounts {
-                started: now.started - self.ops.started,
-                ok: now.ok - self.ops.ok,
-                error: now.error - self.ops.error,
-            },
-        }
+        let ops = ops::total().since(&self.ops);
+        Census { duration: self.began.elapsed(), stacks: TABLE.read().since(&self.before), counted, ops }
     }
-}
-
-fn total_ops() -> MethodCounts {
-    let mut total = MethodCounts { started: 0, ok: 0, error: 0 };
-    for (_, counts) in ops::counts() {
-        total.started += counts.started;
-        total.ok += counts.ok;
-        total.error += counts.error;
-    }
-    total
 }
 
 #[cfg(test)]

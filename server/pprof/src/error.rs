@@ -33,6 +33,9 @@ pub enum Error {
     /// A CPU profile is being taken already.
     #[error("a CPU profile is being taken already: {0}")]
     CpuBusy(String),
+    /// The event log is being written already.
+    #[error("the event log is being written for somebody else already; there is only one")]
+    EventLogBusy,
     /// Something else in the process uses SIGPROF.
     #[error("CPU profiling needs SIGPROF, which another handler in this process has")]
     SignalTaken,

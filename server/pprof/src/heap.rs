@@ -51,15 +51,14 @@ pub(crate) fn census_recording(census: Census) -> Recording {
     let mut samples: Vec<StackSample> = stacks
         .stacks
         .iter()
-        .map(|(key, counts)| StackSample { stack: shown(key), values: values(key, counts) })
+        .map(|(key, counts)| StackSample { stack: shown(Some(key)), values: values(key, counts) })
         .collect();
     let dropped = stacks.dropped;
     if dropped[census::OBJECTS] > 0 {
         let [objects, requested, usable] =
             [census::OBJECTS, census::REQUESTED, census::USABLE].map(|index| dropped[index] as i64);
         let bytes = if thread::usable_known() { usable } else { requested };
-        samples
-            .push(StackSample { stack: Stack::Named(FULL_TABLE.to_owned()), values: vec![objects, bytes, requested] });
+        samples.push(StackSample { stack: shown(None), values: vec![objects, bytes, requested] });
     }
     Recording {
         kinds: vec![("alloc_objects", "count"), ("alloc_space", "bytes"), ("requested_space", "bytes")],
@@ -96,14 +95,17 @@ pub(crate) fn sampled_recording(reading: Reading, duration: Duration, default_ki
             in_use(sample::ALLOCATED_BYTES, sample::FREED_BYTES),
         ]
     };
-    let mut samples: Vec<StackSample> =
-        reading.stacks.iter().map(|(key, counts)| StackSample { stack: shown(key), values: four(counts) }).collect();
+    let mut samples: Vec<StackSample> = reading
+        .stacks
+        .iter()
+        .map(|(key, counts)| StackSample { stack: shown(Some(key)), values: four(counts) })
+        .collect();
     if reading.dropped[sample::ALLOCATED_OBJECTS] > 0 {
         let mut values = four(&reading.dropped);
         // What wasn't kept isn't followed either.
         values[2..].fill(0);
         comments.push("sampled: what has no stack because the table was full is not in the in-use figures".to_owned());
-        samples.push(StackSample { stack: Stack::Named(FULL_TABLE.to_owned()), values });
+        samples.push(StackSample { stack: shown(None), values });
     }
     Recording {
         kinds: FOUR_KINDS.to_vec(),
@@ -166,10 +168,12 @@ fn dump() -> Result<String, Error> {
     Ok(text)
 }
 
-fn shown(key: &StackKey) -> Stack {
-    match key.trust {
-        Trust::Whole | Trust::Cut => Stack::Calls(key.pcs.clone()),
-        Trust::Wrong => Stack::Named(UNKNOWN_STACK.to_owned()),
+/// A stack of a table, or what is shown in the place of one that found no room in it.
+pub(crate) fn shown(key: Option<&StackKey>) -> Stack {
+    match key {
+        Some(StackKey { trust: Trust::Whole | Trust::Cut, pcs, .. }) => Stack::Calls(pcs.clone()),
+        Some(StackKey { trust: Trust::Wrong, .. }) => Stack::Named(UNKNOWN_STACK.to_owned()),
+        None => Stack::Named(FULL_TABLE.to_owned()),
     }
 }
 

@@ -26,10 +26,12 @@
 //! Linux, on x86_64 and aarch64.
 
 mod alloc;
+mod allocations;
 mod builder;
 mod census;
 mod cpu;
 mod error;
+mod event_log;
 mod flame;
 mod heap;
 mod jeheap;
@@ -48,6 +50,7 @@ mod text;
 mod thread;
 mod vars;
 mod walk;
+mod watched;
 
 pub use alloc::CountingAlloc;
 pub use error::Error;

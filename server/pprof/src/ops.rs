@@ -3,12 +3,20 @@
 //! The counters are process-wide atomics, one cache line a method: two additions a request, to a line that busy worker
 //! threads share.
 
-use std::sync::{
-    Mutex, PoisonError,
-    atomic::{AtomicU64, Ordering::Relaxed},
+use std::{
+    ptr,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
 };
 
 use serde::Serialize;
+
+use crate::{
+    event_log::{self, EventKind},
+    watched,
+};
 
 static METHODS: Mutex<Vec<&'static Method>> = Mutex::new(Vec::new());
 
@@ -65,10 +73,40 @@ pub fn counts() -> Vec<(&'static str, MethodCounts)> {
     methods.iter().map(|m| (m.name, m.counts())).collect()
 }
 
+/// The sums over all methods.
+pub(crate) fn total() -> MethodCounts {
+    let sum = |a: MethodCounts, b: MethodCounts| MethodCounts {
+        started: a.started + b.started,
+        ok: a.ok + b.ok,
+        error: a.error + b.error,
+    };
+    counts().into_iter().map(|(_, counts)| counts).fold(MethodCounts { started: 0, ok: 0, error: 0 }, sum)
+}
+
+/// The name of the method at that address; `None` when there is none.
+pub(crate) fn name_at(address: usize) -> Option<&'static str> {
+    let methods = METHODS.lock().unwrap_or_else(PoisonError::into_inner);
+    methods.iter().find(|method| ptr::from_ref(**method) as usize == address).map(|method| method.name)
+}
+
+impl MethodCounts {
+    /// What was counted since `earlier`.
+    pub(crate) fn since(&self, earlier: &MethodCounts) -> MethodCounts {
+        MethodCounts {
+            started: self.started - earlier.started,
+            ok: self.ok - earlier.ok,
+            error: self.error - earlier.error,
+        }
+    }
+}
+
 impl Method {
     /// Counts a request as started.
     pub fn start(&'static self) -> Op {
         self.started.fetch_add(1, Relaxed);
+        if watched::events() {
+            event_log::mark(EventKind::OpStart, self);
+        }
         Op { method: self, ok: false }
     }
 
@@ -89,6 +127,9 @@ impl Drop for Op {
     fn drop(&mut self) {
         let counter = if self.ok { &self.method.ok } else { &self.method.error };
         counter.fetch_add(1, Relaxed);
+        if watched::events() {
+            event_log::mark(if self.ok { EventKind::OpOk } else { EventKind::OpError }, self.method);
+        }
     }
 }
 

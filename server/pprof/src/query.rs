@@ -47,6 +47,12 @@ impl Query {
         }
     }
 
+    /// `ops`: requests after which a log ends; `None` when only time ends it.
+    pub(crate) fn ops(&self) -> Result<Option<u64>, Error> {
+        let ops = self.number("ops", 0, (0, 1_000_000), "whole requests, 1 to 1000000; 0 for no such end")?;
+        Ok((ops > 0).then_some(ops))
+    }
+
     pub(crate) fn hz(&self, default: u32, max: u32) -> Result<u32, Error> {
         self.number("hz", default, (1, max), "samples a second, 1 to 1000")
     }

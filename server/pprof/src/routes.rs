@@ -20,9 +20,11 @@ use axum::{
 use echo_proto::profile::Profile;
 
 use crate::{
+    allocations::{AllocationLog, Ended},
     builder::{self, Recording, Stack, StackSample},
     census, cpu,
     error::Error,
+    event_log::{self, EventLog},
     flame, heap, jemalloc,
     mem_stats::{JemallocStats, MemStats},
     modules,
@@ -35,6 +37,11 @@ use crate::{
 
 /// Go's default for a CPU profile, in seconds.
 const CPU_SECONDS: u64 = 30;
+/// How long events are logged unless told.
+const LOG_SECONDS: u64 = 10;
+/// How often it is looked whether the last of the requests asked for has ended: when it has, and nothing happened between two
+/// looks, the log is over.
+const LOG_POLL: Duration = Duration::from_millis(20);
 /// How long the flamegraph endpoint records unless told.
 const FLAMEGRAPH_SECONDS: u64 = 5;
 
@@ -79,8 +86,13 @@ pub fn router() -> Router {
         .route("/debug/pprof/mutex", get(|| no_meaning("mutex: lock contention is not recorded")))
         .route(
             "/debug/pprof/trace",
-            get(|| no_meaning("trace: Go's execution trace has no counterpart here; use profile or allocs")),
+            get(|| {
+                no_meaning(
+                    "trace: Go's execution trace has no counterpart here; use profile, allocs or /debug/allocations",
+                )
+            }),
         )
+        .route("/debug/allocations", get(allocations))
         .route("/debug/vars", get(|| async { answer(|| Json(Vars::read())).await }))
         .route("/debug/jemalloc/stats", get(jemalloc_stats))
         .route("/metrics", get(metrics))
@@ -93,7 +105,7 @@ impl IntoResponse for Error {
     fn into_response(self) -> Response {
         let status = match self {
             Error::Query { .. } => StatusCode::BAD_REQUEST,
-            Error::CpuBusy(_) | Error::SignalTaken => StatusCode::CONFLICT,
+            Error::CpuBusy(_) | Error::EventLogBusy | Error::SignalTaken => StatusCode::CONFLICT,
             Error::NotCounting => StatusCode::NOT_IMPLEMENTED,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
@@ -197,6 +209,39 @@ async fn sampled_span(seconds: u64, default_kind: &'static str) -> Result<Record
     let span = Duration::from_secs(seconds);
     tokio::time::sleep(span).await;
     off_thread(move || heap::sampled_recording(sample::read().since(&before), span, default_kind)).await
+}
+
+/// Every allocation, growth and free, in order: see [`AllocationLog`].
+async fn allocations(AxumQuery(parameters): Parameters) -> Response {
+    match log_events(&Query::new(parameters)).await {
+        Ok((log, ended)) => answer(move || Json(AllocationLog::new(&log, ended, symbolized))).await,
+        Err(error) => error.into_response(),
+    }
+}
+
+/// Logs until so many requests have ended and the threads rest, for so many seconds at most.
+async fn log_events(query: &Query) -> Result<(EventLog, Ended), Error> {
+    let (ops, seconds) = (query.ops()?, query.seconds()?.unwrap_or(LOG_SECONDS));
+    if thread::serving_counts().is_none() {
+        return Err(Error::NotCounting);
+    }
+    let session = off_thread(event_log::Session::start).await??;
+    let until = Instant::now() + Duration::from_secs(seconds);
+    let mut events = 0;
+    let ended = loop {
+        tokio::time::sleep(LOG_POLL).await;
+        let seen = std::mem::replace(&mut events, session.len());
+        if events >= event_log::CAPACITY {
+            break Ended::Full;
+        }
+        if ops.is_some_and(|ops| session.completed() >= ops) && events == seen {
+            break Ended::Ops;
+        }
+        if Instant::now() >= until {
+            break Ended::Seconds;
+        }
+    };
+    Ok((off_thread(move || session.finish()).await?, ended))
 }
 
 async fn heap_profile(AxumQuery(parameters): Parameters) -> Response {
@@ -353,6 +398,7 @@ async fn index() -> Response {
             (String::new(), "profile?seconds=5", "profile", "CPU; seconds=30 and hz=99 unless given"),
             (String::new(), "flamegraph?type=cpu&seconds=5", "flamegraph, CPU", "type is cpu, allocs or heap"),
             (String::new(), "flamegraph?type=allocs&seconds=5&rate=1", "flamegraph, allocations", "of 5 s, every one"),
+            (String::new(), "/debug/allocations?seconds=5", "allocations", "in order, with their frees, as JSON"),
             (String::new(), "cmdline", "cmdline", "how the program was started"),
             (String::new(), "/debug/vars", "vars", "all counters as JSON"),
             (String::new(), "/debug/jemalloc/stats", "jemalloc", "its own statistics"),

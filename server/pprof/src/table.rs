@@ -209,6 +209,16 @@ impl<const ENTRIES: usize, const WORDS: usize> StackTable<ENTRIES, WORDS> {
         &self.words[start..start + entry.len.load(Relaxed) as usize]
     }
 
+    /// What identifies an entry that was filled.
+    pub(crate) fn key(&self, entry: &Entry) -> StackKey {
+        let trust = entry.trust();
+        let pcs = match trust {
+            Trust::Wrong => Box::default(),
+            Trust::Whole | Trust::Cut => self.words_of(entry).iter().map(|word| word.load(Relaxed)).collect(),
+        };
+        StackKey { pcs, size_class: entry.size_class.load(Relaxed), trust }
+    }
+
     /// All stacks and their counts as they are now. Blocks nobody; allocates.
     pub(crate) fn read(&self) -> Reading {
         let mut reading = Reading::default();
@@ -216,13 +226,7 @@ impl<const ENTRIES: usize, const WORDS: usize> StackTable<ENTRIES, WORDS> {
             if entry.hash.load(Acquire) <= BEING_WRITTEN {
                 continue;
             }
-            let trust = entry.trust();
-            let pcs = match trust {
-                Trust::Wrong => Box::default(),
-                Trust::Whole | Trust::Cut => self.words_of(entry).iter().map(|word| word.load(Relaxed)).collect(),
-            };
-            let key = StackKey { pcs, size_class: entry.size_class.load(Relaxed), trust };
-            let sums = reading.stacks.entry(key).or_default();
+            let sums = reading.stacks.entry(self.key(entry)).or_default();
             for (sum, count) in sums.iter_mut().zip(&entry.counts) {
                 *sum += count.load(Relaxed);
             }

@@ -15,9 +15,12 @@ use std::{
 
 use crate::{
     alloc::Usable,
-    census, sample,
+    census,
+    event_log::{self, Event, EventKind},
+    sample,
     tally::{self, Class, Counts, Kind, Slot},
     walk::Stack,
+    watched,
 };
 
 /// What is known of the allocator's usable sizes; set by the first allocation counted.
@@ -37,6 +40,8 @@ pub(crate) struct Local {
     usable_seen: Cell<u64>,
     /// Set while a stack is taken, so that an allocation in there could not take another.
     busy: Cell<bool>,
+    /// The kernel's id of the thread; 0 until it is asked for.
+    kernel_id: Cell<u32>,
     pub(crate) countdown: sample::Countdown,
     pub(crate) stack: Stack,
 }
@@ -53,6 +58,7 @@ thread_local! {
             usable_total: Cell::new(ptr::null()),
             usable_seen: Cell::new(0),
             busy: Cell::new(false),
+            kernel_id: Cell::new(0),
             countdown: sample::Countdown::new(),
             stack: Stack::new(),
         }
@@ -150,7 +156,32 @@ pub(crate) fn freed() {
     });
 }
 
+/// Logs that a block is about to be given back.
+#[cold]
+#[inline(never)]
+pub(crate) fn log_freed(kind: EventKind, ptr: *mut u8, requested: usize) {
+    with_local(|local| {
+        if local.class.get() == Class::Serving {
+            let event = Event { kind, address: ptr as usize, requested: requested as u64, usable: 0, stack: None };
+            event_log::record(local.kernel_id(), event);
+        }
+    });
+}
+
+/// The kernel's id of the calling thread.
+pub(crate) fn kernel_id() -> u32 {
+    LOCAL.with(Local::kernel_id)
+}
+
 impl Local {
+    fn kernel_id(&self) -> u32 {
+        if self.kernel_id.get() == 0 {
+            // SAFETY: has no preconditions.
+            self.kernel_id.set(unsafe { libc::gettid() } as u32);
+        }
+        self.kernel_id.get()
+    }
+
     #[inline(always)]
     fn allocated(&self, kind: Kind, ptr: *mut u8, requested: usize, source: Usable) {
         let slot = match self.slot.get() {
@@ -164,8 +195,8 @@ impl Local {
         let class = self.class.get();
         slot.allocated(class, kind, requested as u64, usable);
         let due = self.countdown.advance(requested);
-        if due || census::active() {
-            self.take_stack(ptr, requested, usable, due);
+        if due || watched::allocations() {
+            self.take_stack(kind, ptr, requested, usable, due);
         }
     }
 
@@ -219,17 +250,17 @@ impl Local {
         };
         tally::allocated_shared(self.class.get(), kind, requested as u64, usable);
         let due = self.countdown.advance(requested);
-        if due || census::active() {
-            self.take_stack(ptr, requested, usable, due);
+        if due || watched::allocations() {
+            self.take_stack(kind, ptr, requested, usable, due);
         }
     }
 
-    /// Takes the stack for the census, for the sampler if `sampled`, or for both.
+    /// Takes the stack for whatever records now, and for the sampler if `sampled`.
     ///
     /// Kept out of line so that its own frame pointer is the first link of the chain.
     #[cold]
     #[inline(never)]
-    fn take_stack(&self, ptr: *mut u8, requested: usize, usable: u64, sampled: bool) {
+    fn take_stack(&self, kind: Kind, ptr: *mut u8, requested: usize, usable: u64, sampled: bool) {
         if self.class.get() == Class::Excluded || self.busy.replace(true) {
             if sampled {
                 sample::skip(&self.countdown);
@@ -237,8 +268,13 @@ impl Local {
             return;
         }
         self.stack.walk(|frames| {
-            if census::active() {
+            if watched::census() {
                 census::record(&frames, requested, usable);
+            }
+            if watched::events() {
+                let stack = census::stack_of(&frames, requested, usable);
+                let (kind, address, requested) = (kind.into(), ptr as usize, requested as u64);
+                event_log::record(self.kernel_id(), Event { kind, address, requested, usable, stack });
             }
             if sampled {
                 sample::record(&self.countdown, &frames, ptr, requested, usable);

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, env, fmt::Write, fs, process};
 use serde::Serialize;
 
 use crate::{
-    census, cpu,
+    census, cpu, event_log,
     mem_stats::{JemallocStats, MemStats},
     ops::{self, MethodCounts},
     sample,
@@ -22,7 +22,8 @@ pub(crate) struct Vars {
     jemalloc: JemallocStats,
     ops: BTreeMap<&'static str, MethodCounts>,
     process: Process,
-    census: CensusState,
+    census: Recording,
+    allocation_log: Recording,
     sample_rate: u64,
 }
 
@@ -44,8 +45,9 @@ struct Process {
     threads: Option<u64>,
 }
 
+/// Whether one is being recorded.
 #[derive(Serialize)]
-struct CensusState {
+struct Recording {
     active: bool,
 }
 
@@ -62,7 +64,8 @@ impl Vars {
             jemalloc,
             ops,
             process: Process::read(),
-            census: CensusState { active: census::started() },
+            census: Recording { active: census::started() },
+            allocation_log: Recording { active: event_log::started() },
             sample_rate: sample::sample_rate(),
         }
     }

@@ -1,5 +1,5 @@
 //! Known numbers of allocations of known sizes, on several threads, some of which end, while the debug endpoints are read
-//! all the time: the counters and the census must equal the truth exactly.
+//! all the time: the counters, the census and the log of allocations must equal the truth exactly.
 //!
 //! A process of its own with one test, and no test harness: the harness' threads would allocate too.
 
@@ -8,9 +8,11 @@ mod support;
 
 use std::{
     alloc::{Layout, alloc, alloc_zeroed, dealloc, realloc},
+    collections::HashMap,
     error::Error,
     hint::black_box,
     net::SocketAddr,
+    ptr,
     sync::{
         Barrier,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -18,8 +20,13 @@ use std::{
     thread,
 };
 
-use debug_pprof::{CountingAlloc, Counts, Jemalloc, Options, exclude_current_thread, serving_counts};
+use debug_pprof::{
+    CountingAlloc, Counts, Jemalloc, Options, exclude_current_thread,
+    ops::{self, Method},
+    serving_counts,
+};
 use echo_proto::profile::Profile;
+use serde_json::{Value, json};
 use support::{comments, decode, get, sums};
 
 #[global_allocator]
@@ -95,22 +102,145 @@ fn run_threads(addr: SocketAddr, seconds: u64) -> Result<Option<(Counts, Profile
             exclude_current_thread();
             get(addr, &format!("/debug/pprof/allocs?seconds={seconds}&rate=1")).map_err(|error| error.to_string())
         });
-        while !census.is_finished() && !is_counting(addr)? {}
+        while !census.is_finished() && !is_recording(addr, "census")? {}
         ready.wait();
         let before = serving_counts().ok_or("counting")?;
         go.wait();
         done.wait();
         let after = serving_counts().ok_or("counting")?;
-        let has_all = is_counting(addr)?;
+        let has_all = is_recording(addr, "census")?;
         finish.wait();
         let profile = census.join().map_err(|_| "the census thread panicked")??;
         Ok(has_all.then_some((after.since(&before), decode(&profile)?)))
     })
 }
 
-/// Whether a census is being taken.
-fn is_counting(addr: SocketAddr) -> Result<bool, Box<dyn Error>> {
-    Ok(String::from_utf8(get(addr, "/debug/vars")?)?.contains("\"census\":{\"active\":true}"))
+/// A request of known events: a block, one that grows, and one that the next request gives back.
+#[inline(never)]
+fn work_in_order(method: &'static Method, rounds: u64) {
+    let mut kept: *mut u8 = ptr::null_mut();
+    for _ in 0..rounds {
+        let op = method.start();
+        // SAFETY: every block is given back with the layout it has, and none is used after.
+        unsafe {
+            let small = black_box(alloc(layout(24)));
+            let zeroed = black_box(alloc_zeroed(layout(100)));
+            let grown = black_box(realloc(zeroed, layout(100), 5_000));
+            dealloc(small, layout(24));
+            dealloc(grown, layout(5_000));
+            if !kept.is_null() {
+                dealloc(kept, layout(7));
+            }
+            kept = black_box(alloc(layout(7)));
+        }
+        op.ok();
+    }
+    // SAFETY: as above.
+    unsafe { dealloc(kept, layout(7)) };
+}
+
+/// Events that a round of [`work_in_order`] makes, the last one's and its end together.
+const EVENTS: u64 = 10;
+
+/// The log of so many threads that do [`work_in_order`].
+fn log_of(addr: SocketAddr, threads: u64, rounds: u64) -> Result<Value, Box<dyn Error>> {
+    let method = ops::method("calibration.Work");
+    let (ready, go) = (Barrier::new(threads as usize + 1), Barrier::new(threads as usize + 1));
+    let log = thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                ready.wait();
+                go.wait();
+                work_in_order(method, rounds);
+                // What std does to start and end a thread is not what is logged here.
+                exclude_current_thread();
+            });
+        }
+        ready.wait();
+        let log = scope.spawn(move || {
+            exclude_current_thread();
+            let path = format!("/debug/allocations?ops={}&seconds=600", threads * rounds);
+            get(addr, &path).map_err(|error| error.to_string())
+        });
+        while !log.is_finished() && !is_recording(addr, "allocation_log")? {}
+        go.wait();
+        log.join().map_err(|_| "the thread of the log panicked")?.map_err(Box::<dyn Error>::from)
+    })?;
+    Ok(serde_json::from_slice(&log)?)
+}
+
+/// A log in which everything has its place.
+fn check_log(addr: SocketAddr) -> Result<(), Box<dyn Error>> {
+    let rounds = 300;
+    let log = log_of(addr, 1, rounds)?;
+    assert_eq!((&log["ended"], &log["dropped"]), (&json!("ops"), &json!(0)));
+    assert_eq!(log["ops"], json!({"started": rounds, "ok": rounds, "error": 0}));
+    let counters = json!({"allocs": 2 * rounds, "zeroed_allocs": rounds, "reallocs": rounds, "frees": 4 * rounds,
+        "requested_bytes": rounds * (24 + 100 + 5_000 + 7), "usable_bytes": rounds * (32 + 112 + 5_120 + 8)});
+    assert_eq!(log["counters"], counters);
+    assert_eq!(log["methods"], json!(["calibration.Work"]));
+    let events = log["events"].as_array().ok_or("events")?;
+    assert_eq!(events.len() as u64, rounds * EVENTS);
+    let facts = |event: &Value| {
+        (event["kind"].as_str().unwrap_or("").to_owned(), event["requested"].as_u64(), event["usable"].as_u64())
+    };
+    let handed_out = |kind: &str, requested, usable| (kind.to_owned(), Some(requested), Some(usable));
+    let given_back = |kind: &str, requested| (kind.to_owned(), Some(requested), None);
+    // From the second round on.
+    let round = [
+        ("op_start".to_owned(), None, None),
+        handed_out("alloc", 24, 32),
+        handed_out("alloc_zeroed", 100, 112),
+        given_back("realloc_from", 100),
+        handed_out("realloc", 5_000, 5_120),
+        given_back("free", 24),
+        given_back("free", 5_000),
+        given_back("free", 7),
+        handed_out("alloc", 7, 8),
+        ("op_ok".to_owned(), None, None),
+    ];
+    for events in events[EVENTS as usize - 1..].chunks_exact(EVENTS as usize) {
+        assert_eq!(events.iter().map(facts).collect::<Vec<_>>(), round);
+        let address = |at: usize| events[at]["address"].as_u64();
+        assert_eq!([address(1), address(2), address(4)], [address(5), address(3), address(6)]);
+        let stack = events[1]["stack"].as_u64().ok_or("a stack")?;
+        let functions = log["stacks"][stack as usize].as_array().ok_or("frames")?;
+        assert!(functions.iter().any(|frame| frame["function"] == "calibration::work_in_order"), "{functions:?}");
+    }
+    assert!(events.is_sorted_by_key(|event| event["at_ns"].as_u64()));
+    Ok(())
+}
+
+/// A log that becomes full, of threads that write it at the same time: nothing is lost uncounted, and what is there has its order.
+fn check_full_log(addr: SocketAddr) -> Result<(), Box<dyn Error>> {
+    let (threads, rounds) = (3, 10_000);
+    let log = log_of(addr, threads, rounds)?;
+    let events = log["events"].as_array().ok_or("events")?;
+    assert_eq!(log["ended"], "full");
+    let counted = |key: &str| log["counters"][key].as_u64().unwrap_or(0);
+    let calls = counted("allocs") + counted("zeroed_allocs") + counted("reallocs") + counted("frees");
+    let all = events.len() as u64 + log["dropped"].as_u64().ok_or("dropped")?;
+    let marks = ["started", "ok"].map(|key| log["ops"][key].as_u64().unwrap_or(0)).iter().sum::<u64>();
+    // The log was switched off after the counters were read, but for an event of each thread that was counted and not logged yet.
+    assert!(all + threads >= calls + marks, "{all} events of {calls} calls and {marks} marks");
+    assert!(all <= threads * rounds * EVENTS);
+    let mut live = HashMap::new();
+    for event in events {
+        let address = event["address"].as_u64();
+        match event["kind"].as_str() {
+            Some("alloc" | "alloc_zeroed" | "realloc") => {
+                assert_eq!(live.insert(address, event["requested"].as_u64()), None, "handed out twice: {event}");
+            }
+            Some("free" | "realloc_from") => assert_eq!(live.remove(&address), Some(event["requested"].as_u64())),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Whether a census is being taken, or the log of allocations.
+fn is_recording(addr: SocketAddr, what: &str) -> Result<bool, Box<dyn Error>> {
+    Ok(String::from_utf8(get(addr, "/debug/vars")?)?.contains(&format!("\"{what}\":{{\"active\":true}}")))
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -159,7 +289,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (bytes, true_bytes) = ((after[1] - before[1]) as f64, truth.usable_bytes.expect("jemalloc tells") as f64);
     assert!((bytes / true_bytes - 1.0).abs() < 0.25, "sampled {bytes} of {true_bytes}");
     assert!(after[3] < 1 << 24, "{} bytes in use though all were given back", after[3]);
-    println!("counters, census and samples agree with the truth: {truth:?}");
+
+    // Last: threads beyond those of the first part would be in its counts.
+    check_log(addr)?;
+    check_full_log(addr)?;
+    println!("counters, census, samples and log agree with the truth: {truth:?}");
     println!("1 passed, 0 failed");
     Ok(())
 }

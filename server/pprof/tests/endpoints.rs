@@ -152,12 +152,38 @@ fn what_cannot_be_had_is_refused_in_a_sentence() -> Outcome {
         (400, "/debug/pprof/allocs?seconds=1&rate=2", "only 1"),
         (400, "/debug/pprof/flamegraph?type=stack", "cpu, allocs or heap"),
         (400, "/debug/pprof/heap?seconds=1&debug=1", "not together with debug"),
+        (400, "/debug/allocations?ops=x", "ops=\"x\""),
+        (400, "/debug/allocations?seconds=3601", "0 to 3600"),
         (404, "/debug/pprof/nothing", ""),
     ];
     for (status, path, part) in refusals {
         let answer = ask(*SERVER, path)?;
         let text = String::from_utf8(answer.body)?;
         assert!(answer.status == status && text.contains(part), "{path}: {} {text}", answer.status);
+    }
+    Ok(())
+}
+
+#[test]
+fn there_is_one_log_of_allocations_at_a_time() -> Outcome {
+    let first = thread::spawn(|| get(*SERVER, "/debug/allocations?seconds=2").map_err(|error| error.to_string()));
+    // Whichever of the two comes first, the other is refused while it lasts.
+    let second = loop {
+        let second = ask(*SERVER, "/debug/allocations?seconds=1")?;
+        if second.status == 409 || first.is_finished() {
+            break second;
+        }
+    };
+    let first = first.join().expect("the request");
+    let refused = match &first {
+        Err(error) => error.clone(),
+        Ok(_) => String::from_utf8(second.body)?,
+    };
+    assert!(refused.contains("for somebody else already"), "{refused}");
+    if let Ok(log) = first {
+        let log: serde_json::Value = serde_json::from_slice(&log)?;
+        assert_eq!((&log["schema_version"], &log["ended"]), (&1.into(), &"seconds".into()));
+        assert!(log["duration_ns"].as_u64() > Some(2_000_000_000));
     }
     Ok(())
 }
