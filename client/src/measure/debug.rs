@@ -9,6 +9,7 @@ use hyper_util::rt::TokioIo;
 use tokio::{net::TcpStream, sync::OnceCell, time::timeout};
 
 use super::{
+    allocation_log::{AllocationLog, LOG_VERSION},
     process::{cmdline_of, listeners},
     result::{AllocCounters, Interval, ServerReading, SourceKind},
     source::{CounterSource, SOURCES, Silent, Vars},
@@ -220,6 +221,21 @@ impl DebugClient {
     /// What is in use now, and in all but our own crate what was allocated since the start; Go collects garbage first.
     pub(super) async fn heap_profile(&self) -> Result<Bytes, DebugError> {
         self.recorded("/debug/pprof/heap?gc=1", 0).await
+    }
+
+    /// What the server does with memory until so many requests have ended, for so many seconds at most.
+    pub(super) async fn allocation_log(&self, ops: u64, seconds: u64) -> Result<AllocationLog, DebugError> {
+        let path = format!("/debug/allocations?ops={ops}&seconds={seconds}");
+        let body = self.recorded(&path, seconds).await?;
+        let log: AllocationLog = serde_json::from_slice(&body)
+            .map_err(|error| self.problem(&path, format!("no log of allocations: {error}")))?;
+        match log.schema_version {
+            LOG_VERSION if log.is_sound() => Ok(log),
+            LOG_VERSION => Err(self.problem(&path, "an event names what isn't there".to_owned())),
+            other => {
+                Err(self.problem(&path, format!("version {other} of the log, of which only {LOG_VERSION} is known")))
+            }
+        }
     }
 
     async fn recorded(&self, path: &str, seconds: u64) -> Result<Bytes, DebugError> {

@@ -1,8 +1,10 @@
 //! Runs a server under load and reads what it counted: rounds without a profiler, passes with one.
 
+pub mod allocation_log;
 mod cpus;
 mod debug;
 mod environment;
+mod log_pass;
 mod own;
 mod passes;
 mod process;
@@ -16,6 +18,7 @@ pub use self::{
     cpus::{CpuSplit, bind_to, bound_cpus, cpu_list, cpus_of, shared_cpus, split_cpus},
     debug::{DebugClient, DebugError},
     environment::{Build, describe_machine},
+    log_pass::log_pass,
     own::own_reading,
     passes::{AllocsPass, AllocsRecord, PassError, allocs_pass, cpu_pass, heap_pass, syscalls_pass},
     process::{ProcessWatch, listens, looking_at},

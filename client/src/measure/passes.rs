@@ -67,6 +67,15 @@ pub enum PassError {
     /// The debug endpoints gave none.
     #[error(transparent)]
     Debug(#[from] DebugError),
+    /// The server's debug endpoints have no `/debug/allocations`.
+    #[error(
+        "{url}/debug/allocations: this server has no log of its allocations in order, as those with the crate debug-pprof have; \
+         Go's have none"
+    )]
+    NoLog {
+        /// The debug endpoints.
+        url: String,
+    },
     /// It would tell of a server that does something else than serve.
     #[error("no call succeeded while it was taken{}", .cause.as_ref().map(|cause| format!(": {cause}")).unwrap_or_default())]
     NoSuccess {
@@ -219,7 +228,7 @@ fn completed(load: &LoadSample, reading: Option<&Interval<ServerReading>>) -> Re
 }
 
 /// How many calls succeeded: at least one, or the profile is of no use.
-fn successes(load: &LoadSample) -> Result<NonZeroU64, PassError> {
+pub(super) fn successes(load: &LoadSample) -> Result<NonZeroU64, PassError> {
     let cause = |errors: &[ErrorCount]| errors.first().map(|error| error.message.clone());
     NonZeroU64::new(load.ok).ok_or_else(|| PassError::NoSuccess { cause: cause(&load.errors) })
 }

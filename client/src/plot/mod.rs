@@ -1,7 +1,7 @@
 //! Results as pictures, with plotters: speed and memory by payload and by concurrency, and the throughput-latency curve.
 //!
 //! [`pictures`] decides what is shown and is a pure function of results. [`svg`] draws it; its text is shown in the reader's own
-//! `sans-serif`. [`png`] is the same SVG as pixels, with a font that is part of the program: it needs none on the machine. What wasn't measured is left out, never drawn as 0.
+//! `sans-serif`. [`png`] is the same SVG as pixels, with a font that is part of the program: it needs none on the machine. [`timeline`] draws a traced request. What wasn't measured is left out, never drawn as 0.
 
 mod axis;
 mod canvas;
@@ -12,8 +12,9 @@ mod look;
 mod picture;
 mod png;
 mod series;
+mod timeline;
 
-pub use self::{draw::svg, picture::Picture, png::png};
+pub use self::{draw::svg, picture::Picture, png::png, timeline::timeline};
 use crate::measure::result::RunResult;
 
 /// Why a picture couldn't be drawn.

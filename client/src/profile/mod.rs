@@ -8,6 +8,7 @@
 //! - [`collapsed`]: stacks with their values, one a line;
 //! - [`flamegraph`]: the same as a picture, which [`drawn`] reads back;
 //! - [`allocated_between`]: what was allocated between two heap profiles of a program;
+//! - [`trace()`]: what requests do with memory, in order, of a server's log of it;
 //! - [`diff`]: what changed from one profile to another, as a table and as a picture. Takes other tools' folded stacks too.
 //!
 //! Not applied: a profile's `drop_frames` and `keep_frames`. Nothing is symbolized: frames without a function show their mapping.
@@ -32,6 +33,7 @@ mod sampling;
 mod scale;
 mod sites;
 mod top;
+mod trace;
 mod types;
 
 use std::path::Path;
@@ -53,6 +55,10 @@ pub use self::{
     scale::{Scale, percentage, signed, signed_percent, three_digits, two_decimals},
     sites::{covered_ops, sites},
     top::{Inlined, TopRow, TopTable, top},
+    trace::{
+        Check, Compared, Fates, Growth, Lifetime, Request, SiteFate, Step, StepKind, Tally, Trace, TraceError,
+        TraceSite, Variant, Whose, trace,
+    },
 };
 
 /// Reads a profile, gzipped or plain.

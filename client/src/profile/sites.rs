@@ -74,8 +74,7 @@ pub fn sites(profile: &Profile, ops: NonZeroU64, limit: usize) -> Result<SiteTab
     let mut total = Sum::default();
     for (frames, values) in profile.samples() {
         let value = Sum { bytes: values[space].into(), allocs: values[objects].into() };
-        let site = asked_for(frames.clone()).or_else(|| frames.clone().next());
-        sums.entry(Key::of(site)).or_default().add(value);
+        sums.entry(Key::of(frames)).or_default().add(value);
         total.add(value);
     }
 
@@ -120,16 +119,18 @@ fn is_plumbing(frame: &Frame<'_>) -> bool {
     starts(&readable_frame(frame)) || frame.file.and_then(module).is_some_and(|module| starts(&(module + "::")))
 }
 
+/// What tells sites apart.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Key {
-    function: String,
-    file: Option<String>,
-    line: Option<u64>,
+pub(super) struct Key {
+    pub(super) function: String,
+    pub(super) file: Option<String>,
+    pub(super) line: Option<u64>,
 }
 
 impl Key {
-    fn of(frame: Option<Frame<'_>>) -> Self {
-        match frame {
+    /// The site of a stack, leaf first.
+    pub(super) fn of<'a>(frames: impl Iterator<Item = Frame<'a>> + Clone) -> Self {
+        match asked_for(frames.clone()).or_else(|| frames.clone().next()) {
             Some(frame) => Self {
                 function: readable_frame(&frame),
                 file: frame.file.map(|file| readable_path(file).to_owned()),

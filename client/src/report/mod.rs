@@ -23,10 +23,12 @@ mod sites;
 mod slow;
 mod table;
 mod top;
+mod trace;
 mod warnings;
 
 use std::path::Path;
 
+pub(crate) use self::sites::keep_end;
 pub use self::{
     attribution::{Attributed, Basis, attribution, subject},
     compare::{benchstat, comparison, comparison_json, comparison_markdown, false_alarms, false_alarms_json},
@@ -45,6 +47,7 @@ pub use self::{
     slow::slow,
     table::table,
     top::top,
+    trace::{TRACE, Traced, trace_json, traces},
     warnings::warnings,
 };
 use crate::measure::result::RunResult;

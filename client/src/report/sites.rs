@@ -89,7 +89,7 @@ pub(super) fn place(site: &Site) -> String {
 
 /// The end of a path or of a function's name, which says most, in at most `width` characters; `…` for what is cut off before. It
 /// begins with a whole part where that leaves more than half of the room used.
-pub(super) fn keep_end(text: &str, width: usize) -> String {
+pub(crate) fn keep_end(text: &str, width: usize) -> String {
     let length = text.chars().count();
     if length <= width {
         return text.to_owned();

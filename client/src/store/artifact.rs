@@ -4,7 +4,7 @@ use crate::measure::result::Files;
 
 pub(super) const DATA: &str = "data";
 const PROFILES: &str = "profiles";
-const FLAMEGRAPHS: &str = "flamegraphs";
+pub(super) const FLAMEGRAPHS: &str = "flamegraphs";
 const LOGS: &str = "logs";
 
 /// The folders of a root.

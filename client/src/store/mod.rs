@@ -2,10 +2,11 @@
 //!
 //! ```text
 //! <root>/data/<label>/<stem>.json
+//! <root>/data/<label>/<stem>.trace.json    of analyze trace
 //! <root>/data/<label>/plan.json            of a suite
 //! <root>/data/<label>.noise.json           of a server against itself
 //! <root>/profiles/<label>/<stem>.{cpu,allocs,heap}.pb.gz
-//! <root>/flamegraphs/<label>/<stem>.{cpu,alloc_space,alloc_objects}.svg
+//! <root>/flamegraphs/<label>/<stem>.{cpu,alloc_space,alloc_objects,trace}.svg
 //! <root>/logs/<label>/<stem>.server.log
 //! ```
 //!
@@ -29,7 +30,7 @@ pub use self::{
     noise::{load_noise, save_noise},
 };
 use self::{artifact::KINDS, label::LATEST};
-use crate::measure::result::RunResult;
+use crate::{measure::result::RunResult, plot, report::Traced};
 
 /// The file of a run's plan, among its results.
 pub const PLAN: &str = "plan.json";
@@ -148,6 +149,20 @@ impl Store {
     /// [`StoreError::Write`].
     pub fn save_plan(&self, plan: &impl Serialize) -> Result<(), StoreError> {
         replace_json(&self.plan_path(), plan)
+    }
+
+    /// Writes a trace beside the results, and its picture, in the place of earlier ones of the same name.
+    ///
+    /// # Errors
+    /// [`StoreError::Write`].
+    pub fn save_trace(&self, trace: &Traced) -> Result<(), StoreError> {
+        replace_json(&self.data_dir().join(trace.file_name()), trace)?;
+        replace(&self.pictures_dir().join(trace.picture_name()), plot::timeline(trace).as_bytes())
+    }
+
+    /// The folder of the pictures.
+    pub fn pictures_dir(&self) -> PathBuf {
+        self.folder(artifact::FLAMEGRAPHS)
     }
 
     /// Reads the plan that [`save_plan`](Self::save_plan) wrote.

@@ -20,6 +20,8 @@ const MAX_SLEEP: Duration = Duration::from_secs(3600);
 const MIN_ROUND: Duration = Duration::from_millis(100);
 /// The shortest time that anything can be waited for.
 const MIN_TIMEOUT: Duration = Duration::from_millis(1);
+/// A request that is held up longer than this is out of order.
+const LONGEST_TRACE_PAUSE: Duration = Duration::from_secs(10);
 /// The most rounds of a cell.
 const MAX_ROUNDS: u32 = 1000;
 /// The most calls of a round.
@@ -61,6 +63,11 @@ pub(crate) fn timeout(text: &str) -> Result<Duration, String> {
 /// A time that may be none: of a warm-up, or between calls.
 pub(crate) fn pause(text: &str) -> Result<Duration, String> {
     time_within(Duration::ZERO, (DAY, "24h"), text)
+}
+
+/// The pause between requests that are told apart by it. The runtime's clock ticks once a millisecond.
+pub(crate) fn trace_pause(text: &str) -> Result<Duration, String> {
+    time_within(MIN_TIMEOUT, (LONGEST_TRACE_PAUSE, "10s"), text)
 }
 
 /// How long a handler waits.

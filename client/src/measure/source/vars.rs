@@ -34,7 +34,10 @@ pub(in crate::measure) struct Vars {
     process: Option<Process>,
     /// There only where the exact census is to be had.
     #[serde(deserialize_with = "known_shape")]
-    pub(in crate::measure) census: Option<Census>,
+    pub(in crate::measure) census: Option<Recording>,
+    /// There only where allocations can be had in order.
+    #[serde(deserialize_with = "known_shape")]
+    pub(in crate::measure) allocation_log: Option<Recording>,
 }
 
 /// Of Go's `runtime.MemStats`. `Mallocs` counts every object; `TotalAlloc` the size classes they were given, and a block of 16 bytes
@@ -66,7 +69,8 @@ struct Process {
 }
 
 #[derive(Debug, Default, Deserialize)]
-pub(in crate::measure) struct Census {
+pub(in crate::measure) struct Recording {
+    /// Whether it is being recorded now.
     pub(in crate::measure) active: bool,
 }
 

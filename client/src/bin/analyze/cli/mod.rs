@@ -8,6 +8,7 @@ mod report;
 mod run;
 mod suite;
 mod top;
+mod trace;
 
 use std::{io, path::PathBuf, process::ExitCode};
 
@@ -24,6 +25,7 @@ pub(crate) use self::{
     run::{LoadArgs, MachineArgs, OutputArgs, RunArgs, SentArgs, ServerArgs},
     suite::SuiteArgs,
     top::{TopArgs, TopBy},
+    trace::{TraceArgs, TraceFormat},
 };
 
 /// Drives RPC servers with load and says what each request allocates, and where
@@ -53,6 +55,7 @@ Examples:
   analyze serve triple          then: curl localhost:8000/debug/pprof/profile?seconds=5 > cpu.pb.gz
   analyze top cpu.pb.gz
   analyze top before --by crate whose allocations they are, per op, and which layers'
+  analyze trace --scenario 128B-1 --framework triple    every allocation of one request, in order
   analyze ab --base main --head HEAD --scenario 128B-50 --rounds 10
   analyze compare before after  is it better, worse, or within noise?
   analyze diff before after     which functions made it so? with a flamegraph: red grew, blue shrank
@@ -84,6 +87,7 @@ pub(crate) enum Command {
     /// Draw results as pictures, by payload, by concurrency and by rate, as SVG and PNG
     Plot(PlotArgs),
     Report(ReportArgs),
+    Trace(Box<TraceArgs>),
     /// Say what this machine will do to the numbers
     Doctor,
     /// Print a completion script for a shell
@@ -96,7 +100,11 @@ pub(crate) enum Command {
 impl Command {
     /// Whether somebody may look at what this very process allocates.
     pub(crate) fn is_looked_at(&self) -> bool {
-        matches!(self, Self::Run(run) if run.machine.client_debug.is_some())
+        match self {
+            Self::Run(run) => run.machine.client_debug.is_some(),
+            Self::Trace(trace) => trace.machine.client_debug.is_some(),
+            _ => false,
+        }
     }
 }
 
@@ -241,6 +249,15 @@ pub(crate) fn suite_args(flags: &[&str]) -> SuiteArgs {
     match Cli::try_parse_from(["analyze", "suite"].iter().chain(flags)).expect("flags").command {
         Some(Command::Suite(suite)) => suite,
         _ => unreachable!("the command is suite"),
+    }
+}
+
+/// The flags of a trace, as given on a command line.
+#[cfg(test)]
+pub(crate) fn trace_args(flags: &[&str]) -> TraceArgs {
+    match Cli::try_parse_from(["analyze", "trace"].iter().chain(flags)).expect("flags").command {
+        Some(Command::Trace(trace)) => *trace,
+        _ => unreachable!("the command is trace"),
     }
 }
 

@@ -120,9 +120,6 @@ pub(crate) struct ServerArgs {
     /// Process of a server given with --addr, on this machine: its CPU time and memory
     #[arg(long, value_name = "F=PID", allow_hyphen_values = true)]
     pub(crate) pid: Vec<String>,
-    /// Leave out the bare TCP echo that QPS is set against
-    #[arg(long)]
-    pub(crate) no_roofline: bool,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -148,6 +145,9 @@ pub(crate) struct OutputArgs {
     /// Take no profiles: no allocating lines, no flamegraphs
     #[arg(long)]
     pub(crate) no_profiles: bool,
+    /// Leave out the bare TCP echo that QPS is set against
+    #[arg(long)]
+    pub(crate) no_roofline: bool,
     /// Name of the run and of its folders [default: the time it starts]
     #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     pub(crate) label: Option<String>,

@@ -48,15 +48,15 @@ pub(super) struct Cell {
 }
 
 /// A server that a cell talks to.
-struct Server {
-    process: Option<ServerProcess>,
-    addr: SocketAddr,
-    debug: Option<DebugClient>,
+pub(super) struct Server {
+    pub(super) process: Option<ServerProcess>,
+    pub(super) addr: SocketAddr,
+    pub(super) debug: Option<DebugClient>,
 }
 
 impl Server {
     /// Starts it, or takes the one that runs already.
-    async fn of(subject: &Subject, profiler: HeapProfiler, bench: Bench<'_>) -> anyhow::Result<Self> {
+    pub(super) async fn of(subject: &Subject, profiler: HeapProfiler, bench: Bench<'_>) -> anyhow::Result<Self> {
         match &subject.origin {
             Origin::Attach { addr, debug, .. } => Ok(Self { process: None, addr: *addr, debug: debug.clone() }),
             Origin::Start(program) => {

@@ -22,6 +22,7 @@ mod servers;
 mod signals;
 mod suite;
 mod top;
+mod trace;
 
 use std::{path::Path, process::ExitCode};
 
@@ -33,7 +34,7 @@ use anyhow::Context;
 
 use crate::{
     cli::{self, Command},
-    plan::{Plan, UsageError},
+    plan::{Plan, TracePlan, UsageError},
 };
 
 pub(crate) fn execute(command: Command) -> anyhow::Result<ExitCode> {
@@ -54,6 +55,10 @@ pub(crate) fn execute(command: Command) -> anyhow::Result<ExitCode> {
         Command::Peers(args) => peers::peers(&args),
         Command::Plot(args) => plot::plot(&args.runs, &args.out, args.output.as_deref()),
         Command::Report(args) => report::report(&args),
+        Command::Trace(args) => {
+            let allowed = bound_cpus().context("reading which CPUs may be used")?;
+            trace::trace(&TracePlan::of(*args, &allowed)?)
+        }
         Command::Doctor => doctor::doctor(),
         Command::Completions { shell } => {
             cli::print_completions(shell);

@@ -156,7 +156,7 @@ async fn measure_all(
 
 /// Connects once to each server that is said to run already, and to its debug endpoints: an address that nobody answers at
 /// is a usage error before anything is measured.
-async fn reach_attached(plan: &Plan) -> anyhow::Result<()> {
+pub(super) async fn reach_attached(plan: &Plan) -> anyhow::Result<()> {
     let mut reached = Vec::new();
     for subject in plan.subjects() {
         let Subject { framework, origin: Origin::Attach { addr, debug, .. }, .. } = subject else { continue };

@@ -154,7 +154,7 @@ fn side(
 
 /// The bare echo is the same on both sides, and left out.
 fn plan(mut run: RunArgs, allowed: &[u32], starts: bool) -> Result<Plan, UsageError> {
-    run.servers.no_roofline = true;
+    run.output.no_roofline = true;
     Plan::of_flags(run, allowed, starts)
 }
 

@@ -16,6 +16,7 @@ mod servers;
 mod suite;
 #[cfg(test)]
 mod tests;
+mod trace;
 
 use std::{collections::HashSet, net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -39,6 +40,7 @@ pub(crate) use self::{
     record::PlanRecord,
     refused::{Refused, cells},
     suite::frameworks,
+    trace::TracePlan,
 };
 use crate::cli::Format;
 

@@ -49,7 +49,7 @@ impl Plan {
         let placement = Placement::new(wanted, allowed, ours)?;
         notes.extend(placement.overlap().filter(|_| ours));
         Ok(Self {
-            groups: cases.into_iter().map(|case| group(case, &servers, timing, !args.servers.no_roofline)).collect(),
+            groups: cases.into_iter().map(|case| group(case, &servers, timing, !args.output.no_roofline)).collect(),
             refused: Vec::new(),
             notes,
             names: Names::Flags,
