@@ -22,7 +22,7 @@ use super::bind_to;
 /// From its start to its ready line.
 const START_TIME: Duration = Duration::from_secs(20);
 /// The same for a program of which nothing is known: a JVM on a busy machine takes its time.
-const FOREIGN_START_TIME: Duration = Duration::from_secs(60);
+const FOREIGN_START_TIME: Duration = Duration::from_secs(120);
 /// How often it is looked whether something listens, or has ended.
 const POLL: Duration = Duration::from_millis(20);
 /// From the signal to drain to its end; our servers drain for at most 10 s.
@@ -103,7 +103,7 @@ impl ServerProcess {
     }
 
     /// Starts somebody else's server that prints a ready line as ours do, bound to these CPUs, and waits for the line, at most
-    /// 60 s. It is told to end when this process ends.
+    /// 120 s. It is told to end when this process ends.
     ///
     /// # Errors
     /// [`ServerError`]; no process is left then.

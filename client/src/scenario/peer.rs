@@ -95,7 +95,16 @@ impl Recipe {
 }
 
 /// Every peer, in the order of tables.
-pub static PEERS: [Peer; 3] = [
+pub static PEERS: [Peer; 4] = [
+    Peer {
+        name: "dubbo-go",
+        protocol: Protocol::Triple,
+        port: 20000,
+        recipe: Recipe::Go { module: "dubbo.apache.org/dubbo-go/v3" },
+        needs: &["server/peers/go-peer"],
+        serializations: &[Serialization::Hessian2],
+        gzip: Gzip::Both,
+    },
     Peer {
         name: "dubbo-java",
         protocol: Protocol::Triple,

@@ -142,6 +142,12 @@ mod tests {
         let eager = Case { accept_gzip: true, response_size: Some(7), sleep: Duration::from_micros(1500), ..usual };
         assert_eq!(flags(Framework::Triple, eager), "--response-size 7 --sleep 1500000ns --accept-gzip");
         assert_eq!(flags(Framework::Raw, eager), "--response-size 7 --sleep 1500000ns");
+        let dubbo_go = "dubbo-go".parse().expect("a peer");
+        assert_eq!(flags(dubbo_go, eager), "--response-size 7 --sleep 1500000ns --accept-gzip");
+        assert_eq!(flags(dubbo_go, best), "");
+        let hessian2 = Case { serialization: Serialization::Hessian2, ..usual };
+        assert_eq!(flags(dubbo_go, hessian2), "--serialization hessian2");
+        assert_eq!(flags(Framework::Triple, hessian2), "");
     }
 
     #[test]

@@ -86,3 +86,14 @@ fn gzip_that_a_peer_does_not_know_is_refused() {
     );
     assert!(run(&["--framework", "grpc-go,dubbo-java", "--compression", "default"]).is_ok());
 }
+
+#[test]
+fn dubbo_go_speaks_hessian2_too() {
+    let plan = run(&["--framework", "dubbo-go", "--serialization", "hessian2"]).expect("a plan");
+    assert_eq!(
+        plan.subjects().next().expect("a subject").file_stem(&plan.label),
+        "dubbo-go_128_hessian2_none_50_unary"
+    );
+    let error = run(&["--framework", "dubbo-go", "--serialization", "msgpack"]).expect_err("msgpack");
+    assert_eq!(error, "--serialization msgpack: not with dubbo-go: this server has no service of it");
+}
