@@ -95,7 +95,7 @@ impl Recipe {
 }
 
 /// Every peer, in the order of tables.
-pub static PEERS: [Peer; 4] = [
+pub static PEERS: [Peer; 5] = [
     Peer {
         name: "dubbo-go",
         protocol: Protocol::Triple,
@@ -131,5 +131,19 @@ pub static PEERS: [Peer; 4] = [
         needs: &["server/peers/go-peer"],
         serializations: &[],
         gzip: Gzip::Both,
+    },
+    Peer {
+        name: "grpcio",
+        protocol: Protocol::Grpc,
+        port: 50051,
+        recipe: Recipe::Python { package: "grpcio" },
+        needs: &[
+            "server/peers/envelopes.py",
+            "server/peers/pychecks.py",
+            "proto/protos/benchmark.proto",
+            "proto/protos/triple_wrapper.proto",
+        ],
+        serializations: &[],
+        gzip: Gzip::Requests,
     },
 ];
