@@ -112,6 +112,31 @@ fn a_peer_is_built_once_and_measured_beside_our_servers() {
 }
 
 #[test]
+fn a_suite_does_not_go_on_with_another_toolchain() {
+    let bench = Bench::with_working_go();
+    let config = "frameworks: grpc-go\npayload_sizes: [128]\nconcurrency_levels: [2]\n";
+    fs::write(bench.path("c.yaml"), config).expect("a config");
+    let flags = ["--warmup", "0s", "--rounds", "1", "--duration", "200ms", "--label", "t", "--no-profiles"];
+    let suite = |more: &[&str]| bench.run(&[&["suite", "--config", "c.yaml"], &flags[..], more].concat());
+    let output = suite(&[]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let output = suite(&["--resume"]);
+    let said = text(&output.stderr);
+    assert!(output.status.success() && said.contains("2 of 2 cells were measured before"), "{said}");
+
+    let go = bench.path("bin").join("go");
+    let script = fs::read_to_string(&go).expect("a script");
+    fs::write(&go, script.replace("go9.9", "go9.10")).expect("a script");
+    let output = suite(&["--resume"]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("peers.grpc-go.runtime \"go9.10\", was \"go9.9\""), "{said}");
+    fs::remove_file(&go).expect("gone");
+    let said = text(&suite(&["--resume"]).stderr);
+    assert!(said.contains("peers.grpc-go null, was {"), "{said}");
+}
+
+#[test]
 fn two_runs_at_a_time_build_a_peer_once() {
     let bench = Bench::with_working_go();
     let build = || bench.command(&["peers", "build", "grpc-go"]).spawn().expect("the program runs");

@@ -2,10 +2,11 @@
 
 use std::{
     fs::File,
-    io,
+    io::{self, Write},
     net::SocketAddr,
     path::{Path, PathBuf},
     process::Stdio,
+    thread,
     time::Duration,
 };
 
@@ -13,7 +14,7 @@ use serde::Deserialize;
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
     net::TcpStream,
-    process::{Child, Command},
+    process::{Child, ChildStdout, Command},
     time::{Instant, sleep, timeout},
 };
 
@@ -37,7 +38,7 @@ pub struct ServerStart {
     pub args: Vec<String>,
     /// Variables added to its environment.
     pub env: Vec<(String, String)>,
-    /// Where its stderr goes, appended.
+    /// Where its stderr goes, appended, and what it prints after its ready line.
     pub log: PathBuf,
 }
 
@@ -115,20 +116,25 @@ impl ServerProcess {
 
     async fn await_ready(start: &ServerStart, mut command: Command, limit: Duration) -> Result<Self, ServerError> {
         let log = open_log(&start.log)?;
-        let mut child = spawn(start, command.stdout(Stdio::piped()).stderr(log))?;
+        let both = log.try_clone().map_err(|source| ServerError::Log { path: start.log.clone(), source })?;
+        let mut child = spawn(start, command.stdout(Stdio::piped()).stderr(both))?;
         let not_ready = |problem| ServerError::NotReady { problem, log: start.log.clone() };
         let mut line = String::new();
         let Some(stdout) = child.stdout.take() else {
             return Err(not_ready("has no stdout".to_owned()));
         };
-        match timeout(limit, BufReader::new(stdout).read_line(&mut line)).await {
+        let mut stdout = BufReader::new(stdout);
+        match timeout(limit, stdout.read_line(&mut line)).await {
             Err(_) => return Err(not_ready(format!("said nothing for {} s", limit.as_secs()))),
             Ok(Err(error)) => return Err(not_ready(format!("could not be heard: {error}"))),
             Ok(Ok(0)) => return Err(not_ready(format!("ended before it was ready{}", exit_status(&mut child).await))),
             Ok(Ok(_)) => {}
         }
         match serde_json::from_str::<ServerReady>(&line) {
-            Ok(ready) if ready.ready => Ok(Self { child, ready }),
+            Ok(ready) if ready.ready => {
+                pass_on(stdout, log).map_err(|error| not_ready(format!("can't be heard any longer: {error}")))?;
+                Ok(Self { child, ready })
+            }
             _ => Err(not_ready(format!("said {:?} in place of its ready line", line.trim_end()))),
         }
     }
@@ -227,6 +233,19 @@ fn spawn(start: &ServerStart, command: &mut Command) -> Result<Child, ServerErro
     command.spawn().map_err(|source| ServerError::Start { program: start.program.clone(), source })
 }
 
+/// Writes what a server prints from now on to its log, so that it never waits for a reader. A thread does: the runtime's are for load.
+fn pass_on(stdout: BufReader<ChildStdout>, mut log: File) -> io::Result<()> {
+    let read = stdout.buffer().to_vec();
+    let mut stdout = File::from(stdout.into_inner().into_owned_fd()?);
+    let pass_on = move || {
+        if log.write_all(&read).and_then(|()| io::copy(&mut stdout, &mut log)).is_err() {
+            // A log that is full must not stop the server.
+            let _ = io::copy(&mut stdout, &mut io::sink());
+        }
+    };
+    thread::Builder::new().name("server-stdout".to_owned()).spawn(pass_on).map(drop)
+}
+
 async fn exit_status(child: &mut Child) -> String {
     match timeout(Duration::from_secs(1), child.wait()).await {
         Ok(Ok(status)) => format!(" with {status}"),
@@ -259,6 +278,27 @@ mod tests {
             r#"echo '{"ready":true,"addr":"127.0.0.1:1","debug_addr":null,"pid":7,"cpus":[0]}'; exec sleep 100"#;
         let server = ServerProcess::start(&shell(script, &dir.path().join("log"))).await.expect("ready");
         assert_eq!(server.ready().pid, 7);
+        server.stop().await;
+    }
+
+    #[tokio::test]
+    async fn a_server_that_prints_on_is_not_stopped_by_it() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let log = dir.path().join("log");
+        // More than a pipe holds; it says on stderr that all of it is out.
+        let script = r#"echo '{"ready":true,"addr":"127.0.0.1:1","debug_addr":null,"pid":7}'
+            head -c 300000 /dev/zero | tr '\0' x; echo done >&2; exec sleep 100"#;
+        let server = ServerProcess::start(&shell(script, &log)).await.expect("ready");
+        let all = async {
+            loop {
+                let said = std::fs::read_to_string(&log).expect("a log");
+                if said.contains("done") && said.matches('x').count() == 300_000 {
+                    break;
+                }
+                sleep(POLL).await;
+            }
+        };
+        timeout(Duration::from_secs(60), all).await.expect("all that it prints is in its log");
         server.stop().await;
     }
 

@@ -95,7 +95,7 @@ impl Recipe {
 }
 
 /// Every peer, in the order of tables.
-pub static PEERS: [Peer; 5] = [
+pub static PEERS: [Peer; 6] = [
     Peer {
         name: "dubbo-go",
         protocol: Protocol::Triple,
@@ -128,6 +128,15 @@ pub static PEERS: [Peer; 5] = [
         protocol: Protocol::Grpc,
         port: 8080,
         recipe: Recipe::Go { module: "connectrpc.com/connect" },
+        needs: &["server/peers/go-peer"],
+        serializations: &[],
+        gzip: Gzip::Both,
+    },
+    Peer {
+        name: "kitex",
+        protocol: Protocol::Grpc,
+        port: 8888,
+        recipe: Recipe::Go { module: "github.com/cloudwego/kitex" },
         needs: &["server/peers/go-peer"],
         serializations: &[],
         gzip: Gzip::Both,

@@ -16,6 +16,7 @@ use super::{
 use crate::{
     cli::SuiteArgs,
     config::Config,
+    peers,
     plan::{self, Origin, Plan, PlanRecord, Refused, Subject, UsageError, cells},
     terminal,
 };
@@ -52,13 +53,17 @@ struct Begun {
     done: Vec<RunResult>,
 }
 
+fn record_of(plan: &Plan) -> PlanRecord {
+    PlanRecord::of(plan).with_peers(peers::builds(plan))
+}
+
 /// A new suite.
 fn begin(plan: &Plan) -> Result<Begun, UsageError> {
     if Store::has_plan(&plan.out, &plan.label) {
         let problem = "there is a suite of this name: --resume goes on with it, another --label begins a new one";
         return Err(UsageError(format!("--label {}: {problem}", plan.label)));
     }
-    Ok(Begun { record: PlanRecord::of(plan), done: Vec::new() })
+    Ok(Begun { record: record_of(plan), done: Vec::new() })
 }
 
 /// An earlier suite, whose plan must be the same.
@@ -70,7 +75,7 @@ fn go_on(plan: &Plan) -> anyhow::Result<Begun> {
     let store = Store::at(&plan.out, plan.label.clone());
     let earlier: PlanRecord =
         store.load_plan().map_err(|error: StoreError| UsageError(format!("--resume: {error}")))?;
-    let record = PlanRecord::of(plan);
+    let record = record_of(plan);
     let differences = record.differences(&earlier);
     if !differences.is_empty() {
         let differences = differences.join("; ");

@@ -12,7 +12,7 @@ use super::{
 use crate::values::{address, count, pid};
 
 /// Servers of other suites that are none of our peers; their ports may stand in a file that is shared with these.
-pub(super) const OTHERS: [&str; 5] = ["grpc-java", "kitex", "kitex-mux", "rpcx", "arpc"];
+pub(super) const OTHERS: [&str; 4] = ["grpc-java", "kitex-mux", "rpcx", "arpc"];
 
 /// The one service that is called, as dubbo-go's file and as the schema name it.
 const SERVICE: [&str; 2] = ["BenchmarkService", "benchmark.BenchmarkService"];

@@ -90,7 +90,7 @@ fn place(peer: &'static Peer, toolchain: &Toolchain) -> anyhow::Result<(String, 
 }
 
 /// A hash of all that a build depends on, but for what registries answer: the peers' lock files pin that.
-fn key(peer: &'static Peer, toolchain: &Toolchain) -> String {
+pub(super) fn key(peer: &'static Peer, toolchain: &Toolchain) -> String {
     let mut hasher = SipHasher13::new();
     for Step { program, args, env } in steps(peer, Path::new("")) {
         (program, args, env).hash(&mut hasher);

@@ -6,10 +6,11 @@ mod recipe;
 mod sources;
 mod toolchain;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use analyze::{measure::result::Environment, scenario::Peer};
 use anyhow::{anyhow, bail};
+use serde_json::{Map, Value, json};
 
 pub(crate) use self::{
     build::{Built, built, clean},
@@ -47,6 +48,20 @@ impl Peers {
 /// Builds one, unless it was built before.
 pub(crate) fn build(peer: &'static Peer) -> anyhow::Result<Built> {
     build::build(peer)
+}
+
+/// What each peer of a plan is built from, by its name, as a suite's plan keeps it; null where its toolchain is missing.
+pub(crate) fn builds(plan: &Plan) -> Map<String, Value> {
+    let build = |peer: &'static Peer| {
+        let toolchain = Toolchain::find(peer.recipe).ok()?;
+        Some(json!({
+            "framework_version": framework_version(peer),
+            "runtime": toolchain.runtime(),
+            "peer_build": build::key(peer, &toolchain),
+        }))
+    };
+    let peers: BTreeSet<&Peer> = plan.peers().collect();
+    peers.into_iter().map(|peer| (peer.name.to_owned(), json!(build(peer)))).collect()
 }
 
 impl Built {

@@ -55,6 +55,14 @@ impl PlanRecord {
         }
     }
 
+    /// With what the peers are built from, where there are any.
+    pub(crate) fn with_peers(mut self, builds: Map<String, Value>) -> Self {
+        if !builds.is_empty() {
+            self.common["peers"] = Value::Object(builds);
+        }
+        self
+    }
+
     /// The record of a suite that goes on as this plan.
     pub(crate) fn resuming(self, earlier: Self) -> Self {
         let resumed = [earlier.resumed, vec![self.started]].concat();
