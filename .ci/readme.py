@@ -1,6 +1,6 @@
 """Runs the README: every block marked `sh`, each as one script from the root, and compares every block marked `rust`.
 
-So that this takes minutes and not longer, a measurement (`--scenario`) runs with one short round, and what an earlier step
+So that this takes minutes and not longer, a measurement (`--scenario`; a trace has no rounds) runs with one short round, and what an earlier step
 of CI has run already is not run again. A `rust` block must be an example of this repository, word for word.
 """
 
@@ -29,7 +29,7 @@ def shortened(script):
         line = re.sub(r"\s+# .*$", "", line)
         if line.strip() in ALREADY_RUN or not line.strip() or line.lstrip().startswith("#"):
             continue
-        if "--scenario" in line:
+        if "--scenario" in line and " trace " not in line:
             line = re.sub(r"\s*([&>].*)?$", lambda rest: f" {SHORT} {rest[1] or ''}", line, count=1).rstrip()
         lines.append(line)
     return "\n".join(lines)
