@@ -99,9 +99,11 @@ async fn gzip_is_applied_both_ways_and_said() {
                 })
                 .await;
                 assert_eq!([&wire.request_encoding, &wire.response_encoding], ["gzip"; 2], "{framework} {compression}");
-                assert!(wire.request_bytes < 8192 && wire.response_bytes < 8192, "{wire:?}");
-                assert!(sample.sent_bytes < plain.sent_bytes / 2, "{framework} {compression}");
-                assert!(sample.received_bytes < plain.received_bytes / 2, "{framework} {compression}");
+                // Of the text's quarters so many are left at most.
+                let quarters = if compression == Compression::Fastest { 3 } else { 2 };
+                assert!(wire.request_bytes.max(wire.response_bytes) < quarters * 4096, "{wire:?}");
+                assert!(sample.sent_bytes < plain.sent_bytes / 4 * quarters, "{framework} {compression}");
+                assert!(sample.received_bytes < plain.received_bytes / 4 * quarters, "{framework} {compression}");
             }
         }
     }
@@ -293,7 +295,7 @@ async fn what_a_framework_cannot_do_is_refused_before_anything_is_opened() {
 }
 
 fn gzip(message: &[u8]) -> Vec<u8> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     encoder.write_all(message).unwrap();
     encoder.finish().unwrap()
 }
