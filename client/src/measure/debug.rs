@@ -6,19 +6,25 @@ use bytes::Bytes;
 use http::{Request, StatusCode, Uri, header};
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper_util::rt::TokioIo;
-use tokio::{net::TcpStream, sync::OnceCell, time::timeout};
+use tokio::{
+    net::TcpStream,
+    sync::OnceCell,
+    time::{interval, timeout},
+};
 
 use super::{
     allocation_log::{AllocationLog, LOG_VERSION},
     process::{cmdline_of, listeners},
     result::{AllocCounters, Interval, ServerReading, SourceKind},
-    source::{CounterSource, SOURCES, Silent, Vars},
+    source::{CounterSource, Recording, SOURCES, Silent, Vars},
 };
 
 /// Everything but recording a profile answers within this.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
 /// Symbolizing a large program after recording.
 const SYMBOLIZE_TIME: Duration = Duration::from_secs(60);
+/// How often it is asked whether a recording is on.
+const RECORDING_POLL: Duration = Duration::from_millis(10);
 /// Profiles of large programs are some megabytes.
 const MAX_ANSWER: usize = 256 << 20;
 
@@ -206,6 +212,22 @@ impl DebugClient {
     pub(super) async fn vars(&self) -> Result<Option<Vars>, DebugError> {
         let answer = self.answer("/debug/vars", ANSWER_TIME).await?;
         Ok(answer.and_then(|answer| Vars::parse(&answer).ok()))
+    }
+
+    /// Waits until the server says that this is being recorded, for so long at most.
+    pub(super) async fn wait_for(
+        &self,
+        recording: impl Fn(Vars) -> Option<Recording>,
+        limit: Duration,
+    ) -> Result<(), DebugError> {
+        let mut poll = interval(RECORDING_POLL);
+        for _ in 0..limit.as_millis() / RECORDING_POLL.as_millis() {
+            poll.tick().await;
+            if self.vars().await?.and_then(&recording).is_some_and(|recording| recording.active) {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// A CPU profile of so many seconds from now.

@@ -2,15 +2,11 @@
 
 use std::time::Duration;
 
-use tokio::time::interval;
-
-use super::{DebugClient, DebugError, PassError, allocation_log::AllocationLog, passes::successes};
+use super::{DebugClient, PassError, allocation_log::AllocationLog, passes::successes};
 use crate::load::{Driver, End, Live, Window};
 
 /// How long the log may take to come on.
 const START_LIMIT: Duration = Duration::from_secs(2);
-/// How often it is asked whether it is on.
-const POLL: Duration = Duration::from_millis(10);
 /// What requests may take beside the pauses before the log ends without them.
 const SLACK: Duration = Duration::from_secs(30);
 /// The longest log a server gives.
@@ -40,22 +36,11 @@ pub async fn log_pass(
     let pauses = pause.saturating_mul(u32::try_from(ops).unwrap_or(u32::MAX));
     let seconds = (pauses + SLACK).as_secs().min(LONGEST);
     let loaded = async {
-        wait_for_log(debug).await?;
+        debug.wait_for(|vars| vars.allocation_log, START_LIMIT).await?;
         let load = driver.run(&window, &live).await;
         successes(&load)
     };
     let logged = async { debug.allocation_log(ops, seconds).await.map_err(PassError::from) };
     let (log, _) = tokio::try_join!(logged, loaded)?;
     Ok(log)
-}
-
-async fn wait_for_log(debug: &DebugClient) -> Result<(), DebugError> {
-    let mut poll = interval(POLL);
-    for _ in 0..START_LIMIT.as_millis() / POLL.as_millis() {
-        poll.tick().await;
-        if debug.vars().await?.and_then(|vars| vars.allocation_log).is_some_and(|log| log.active) {
-            break;
-        }
-    }
-    Ok(())
 }

@@ -6,10 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use tokio::{
-    sync::oneshot,
-    time::{interval, sleep},
-};
+use tokio::{sync::oneshot, time::sleep};
 
 use super::{
     DebugClient, DebugError, SyscallCounter, SyscallsError, Target,
@@ -25,8 +22,6 @@ const CENSUS_MARGIN: Duration = Duration::from_secs(2);
 const CPU_HZ: u32 = 499;
 /// The longest a heap profile is waited for.
 const HEAP_PASS_LIMIT: Duration = Duration::from_secs(60);
-/// How often it is asked whether the census is on.
-const CENSUS_POLL: Duration = Duration::from_millis(10);
 
 /// The allocations of a window of load.
 #[derive(Debug)]
@@ -132,7 +127,7 @@ async fn census_pass(
     let seconds = (length + CENSUS_MARGIN).as_secs().max(1);
     let began = Instant::now();
     let loaded = async {
-        wait_for_census(debug).await?;
+        debug.wait_for(|vars| vars.census, CENSUS_MARGIN).await?;
         let before = debug.reading().await?;
         let load = driver.run(&load.with_length(length), &Live::default()).await;
         let reading = Interval { before, after: debug.reading().await? };
@@ -231,17 +226,6 @@ fn completed(load: &LoadSample, reading: Option<&Interval<ServerReading>>) -> Re
 pub(super) fn successes(load: &LoadSample) -> Result<NonZeroU64, PassError> {
     let cause = |errors: &[ErrorCount]| errors.first().map(|error| error.message.clone());
     NonZeroU64::new(load.ok).ok_or_else(|| PassError::NoSuccess { cause: cause(&load.errors) })
-}
-
-async fn wait_for_census(debug: &DebugClient) -> Result<(), DebugError> {
-    let mut poll = interval(CENSUS_POLL);
-    for _ in 0..CENSUS_MARGIN.as_millis() / CENSUS_POLL.as_millis() {
-        poll.tick().await;
-        if debug.vars().await?.and_then(|vars| vars.census).is_some_and(|census| census.active) {
-            break;
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

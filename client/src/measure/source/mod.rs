@@ -17,7 +17,7 @@ mod vars;
 
 use std::fmt;
 
-pub(super) use self::vars::Vars;
+pub(super) use self::vars::{Recording, Vars};
 use self::{
     go_text::GoText,
     vars::{DebugPprof, GoExpvar, JvmAgent, Uncounted},
