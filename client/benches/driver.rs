@@ -91,6 +91,7 @@ fn serve(framework: Framework) -> SocketAddr {
                 Protocol::Triple => echo_server::triple::run(listener, Default::default(), forever).await,
                 Protocol::Grpc => echo_server::grpc::run(listener, Default::default(), forever).await,
                 Protocol::Raw => echo_server::raw::run(listener, Default::default(), forever).await,
+                _ => unreachable!("none of ours speaks it"),
             }
             .expect("the server serves");
         });

@@ -25,6 +25,7 @@ async fn the_servers_count_the_calls_that_the_ledger_has() {
                 Protocol::Triple => triple::run(listener, Default::default(), pending()).await,
                 Protocol::Grpc => grpc::run(listener, Default::default(), pending()).await,
                 Protocol::Raw => raw::run(listener, Default::default(), pending()).await,
+                _ => unreachable!("none of ours speaks it"),
             }
         });
         for mode in [CallMode::Unary, CallMode::Streaming] {

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod envelope;
+pub mod framed;
 pub mod hessian2;
 pub mod pieces;
 

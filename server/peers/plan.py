@@ -39,6 +39,10 @@ GO_SERVERS = {
     "dubbo-go-hessian2": [str(GO / "dubbo-go"), "--serialization", "hessian2"],
     "kitex": [str(GO / "kitex")],
     "kitex-7-bytes": [str(GO / "kitex"), *_SEVEN],
+    "kitex-mux": [str(GO / "kitex"), "--mux"],
+    "kitex-thrift": [str(GO / "kitex"), "--protocol", "thrift"],
+    "kitex-thrift-mux": [str(GO / "kitex"), "--protocol", "thrift", "--mux"],
+    "kitex-thrift-7-bytes": [str(GO / "kitex"), "--protocol", "thrift", *_SEVEN],
 }
 JAVA_SERVERS = {
     "dubbo-java": [*JAVA, "-jar", str(JAVA_PEER)],
@@ -104,6 +108,17 @@ HANDLED = [
     )
     for mode in ("unary", "streaming")
 ]
+# Calls in frames, which servers find out by the first bytes. In TTHeader any server of kitex takes them, in turn if it isn't told.
+FRAMED = [
+    Load(flags, {"http_version": wire, "serialization": encoding}, servers, (framework,))
+    for flags, wire, encoding, servers, framework in (
+        ("--pool", "Thrift framed", "thrift", ("kitex-thrift",), "kitex-thrift"),
+        ("--mux", "Thrift framed in TTHeader", "thrift", ("kitex-thrift", "kitex-thrift-mux"), "kitex-thrift"),
+        ("--pool", "Kitex Protobuf", "protobuf", ("kitex",), "kitex-protobuf"),
+        ("--mux", "Kitex Protobuf in TTHeader", "protobuf", ("kitex", "kitex-mux"), "kitex-protobuf"),
+        ("--pool --response-size 7", "Thrift framed", "thrift", ("kitex-thrift-7-bytes",), "kitex-thrift"),
+    )
+]
 _FOUR_STREAMS = ("grpc-go-4-streams", "connect-go-4-streams")
 _LONG_STREAMS_OF_TWELVE = "--mode streaming --messages-per-stream unbounded"
 LIMITED = [
@@ -116,4 +131,4 @@ LIMITED = [
         Load("--duration 3s", {}, ("grpc-go-goaway",), fails="12 of 12 calls in flight ended with their connection"),
     )
 ]
-LOADS = [*ECHOES, *LONG_STREAMS, *ENVELOPES, *COMPRESSED, *HANDLED, *LIMITED]
+LOADS = [*ECHOES, *LONG_STREAMS, *ENVELOPES, *COMPRESSED, *HANDLED, *FRAMED, *LIMITED]

@@ -8,7 +8,7 @@ use std::{
 use tokio::{net::TcpStream, sync::Mutex, time::timeout};
 
 use super::{
-    Live, LoadError, LoadSample, LoadSpec, Sharing, Window, Wire, engine, http2,
+    Live, LoadError, LoadSample, LoadSpec, Sharing, Window, Wire, engine, framed, http2,
     meter::Meter,
     pool::Pooled,
     preflight::{FailedCall, Preflight},
@@ -32,6 +32,7 @@ pub struct Driver {
 #[derive(Debug)]
 enum Connections {
     Http2(Vec<http2::Connection>, Arc<http2::Template>),
+    Framed(Vec<framed::Connection>, Arc<framed::Template>),
     Raw(Vec<raw::Connection>, Arc<raw::Template>),
 }
 
@@ -56,6 +57,14 @@ impl Driver {
                 }
                 Connections::Http2(connections, http2::Template::new(&spec))
             }
+            Protocol::Thrift | Protocol::KitexProtobuf => {
+                let template = framed::Template::new(&spec);
+                let mut connections = Vec::with_capacity(count);
+                for _ in 0..count {
+                    connections.push(framed::Connection::open(open_socket(&spec).await?, &template));
+                }
+                Connections::Framed(connections, template)
+            }
             Protocol::Raw => {
                 let template = raw::Template::new(&spec);
                 let mut connections = Vec::with_capacity(count);
@@ -74,7 +83,7 @@ impl Driver {
         &self.spec
     }
 
-    /// Calls on every connection once for each size of the payload and, over HTTP/2, once more on the first; compares each reply
+    /// Calls on every connection once for each size of the payload and, but for the raw echo, once more on the first; compares each reply
     /// byte for byte, and says which wire is really used. Each call may take `request_timeout`.
     ///
     /// # Errors
@@ -85,6 +94,9 @@ impl Driver {
         let result = match &self.connections {
             Connections::Http2(connections, template) => {
                 http2::preflight(connections, template, &self.spec, &limits(connections.len())).await
+            }
+            Connections::Framed(connections, template) => {
+                framed::preflight(connections, template, &limits(connections.len())).await
             }
             Connections::Raw(connections, template) => {
                 raw::preflight(connections, template, &limits(connections.len())).await
@@ -129,6 +141,11 @@ impl Driver {
                     tasks.map(|i| Pooled::new(connections[i % connections.len()].transport(template, i), turn(i)));
                 engine::run(transports, window, timeout, alarm, ledger, enough).await
             }
+            Connections::Framed(connections, template) => {
+                let transports =
+                    tasks.map(|i| Pooled::new(connections[i % connections.len()].transport(template, i), turn(i)));
+                engine::run(transports, window, timeout, alarm, ledger, enough).await
+            }
             Connections::Raw(connections, template) => {
                 let transports =
                     tasks.map(|i| Pooled::new(connections[i % connections.len()].transport(template, i), turn(i)));
@@ -144,6 +161,7 @@ impl Driver {
     fn turns(&self, tasks: usize) -> Vec<Arc<Mutex<()>>> {
         let connections = match &self.connections {
             Connections::Http2(connections, _) => connections.len(),
+            Connections::Framed(connections, _) => connections.len(),
             Connections::Raw(connections, _) => connections.len(),
         };
         match self.spec.case.sharing {
@@ -159,6 +177,7 @@ impl Driver {
         };
         match &self.connections {
             Connections::Http2(connections, _) => connections.iter().map(http2::Connection::meter).fold([0; 3], sum),
+            Connections::Framed(connections, _) => connections.iter().map(framed::Connection::meter).fold([0; 3], sum),
             Connections::Raw(connections, _) => connections.iter().map(raw::Connection::meter).fold([0; 3], sum),
         }
     }

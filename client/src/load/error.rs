@@ -127,6 +127,9 @@ pub enum CallError {
     /// A reply that can't be decoded.
     #[error("reply can't be decoded: {0}")]
     Decode(String),
+    /// A reply that says what went wrong, of a protocol that isn't gRPC.
+    #[error("the server failed: {0}")]
+    Failure(String),
     /// A stream that ended, with status 0, with a request unanswered.
     #[error("the server ended the stream before its reply")]
     StreamEnded,

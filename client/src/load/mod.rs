@@ -5,7 +5,7 @@
 //! downward:
 //!
 //! - `driver`: opens connections, runs the preflight and the windows;
-//! - `http2`, `raw`: transports, one call after another for one task; `pool`: their turns, where connections carry one call at
+//! - `http2`, `framed`, `raw`: transports, one call after another for one task; `pool`: their turns, where connections carry one call at
 //!   a time;
 //! - `engine`: tasks, pacing, draining, over the `Transport` trait, so that it is tested without a network;
 //! - `tally`, `latency`: what each task records, without a lock per call;
@@ -36,6 +36,7 @@ mod case;
 mod driver;
 mod engine;
 mod error;
+mod framed;
 mod http2;
 mod latency;
 mod message;

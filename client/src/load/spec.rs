@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use super::{Case, End, LoadError};
+use super::{CallMode, Case, End, LoadError};
 use crate::scenario::{Compression, Framework, MAX_CONCURRENCY, MAX_PAYLOAD};
 
 /// Which server, which load, over which connections.
@@ -81,16 +81,23 @@ impl LoadSpec {
     }
 
     fn validate_encodings(&self) -> Result<(), LoadError> {
-        let &Self { framework, case: Case { serialization, compression, accept_gzip, .. }, .. } = self;
+        let &Self { framework, case: Case { serialization, compression, accept_gzip, mode, .. }, .. } = self;
         let unable = |field, value: &str, why| LoadError::Unable { field, value: value.to_owned(), framework, why };
         framework.speaks(serialization).map_err(|why| unable("serialization", serialization.name(), why))?;
-        if framework == Framework::Raw {
-            let why = "the raw echo carries bytes, no messages";
+        if framework.protocol().is_framed() {
+            let why = match framework {
+                Framework::Raw => "the raw echo carries bytes, no messages",
+                _ => "its frames are calls, and say nothing of how their messages are compressed",
+            };
             if compression != Compression::None {
                 return Err(unable("compression", compression.name(), why));
             }
             if accept_gzip {
                 return Err(unable("accept gzip", "true", why));
+            }
+            // The raw echo knows no calls, and a stream's messages are the same to it.
+            if framework != Framework::Raw && mode == CallMode::Streaming {
+                return Err(unable("mode", mode.name(), "its protocol has calls of one message, no streams"));
             }
         }
         Ok(())

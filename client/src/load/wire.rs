@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 /// allocate otherwise, so that figures compare only between equal wires.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wire {
-    /// `HTTP/2`, or `TCP` for the raw echo.
+    /// `HTTP/2`, `TCP` for the raw echo, or how calls are framed over TCP: `Thrift framed in TTHeader`.
     pub http_version: String,
-    /// The request's content-type; `None` for the raw echo.
+    /// The request's content-type; `None` where nothing has one.
     pub content_type: Option<String>,
     /// The reply's content-type.
     pub response_content_type: Option<String>,

@@ -13,9 +13,15 @@ pub enum Serialization {
     Hessian2,
     /// A byte array in MessagePack, as an argument in Triple's envelope.
     Msgpack,
+    /// The same message in Thrift's binary encoding, in a call of Thrift's.
+    Thrift,
 }
 
-named!(Serialization, "serialization", [Protobuf = "protobuf", Hessian2 = "hessian2", Msgpack = "msgpack"]);
+named!(
+    Serialization,
+    "serialization",
+    [Protobuf = "protobuf", Hessian2 = "hessian2", Msgpack = "msgpack", Thrift = "thrift"]
+);
 
 /// How hard messages are compressed, with gzip.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]

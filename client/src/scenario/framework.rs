@@ -26,6 +26,39 @@ pub enum Protocol {
     Grpc,
     /// Length-prefixed messages over TCP.
     Raw,
+    /// Framed Thrift, in the strict binary encoding.
+    Thrift,
+    /// Kitex Protobuf: protobuf messages in frames as Thrift has them.
+    KitexProtobuf,
+}
+
+impl Protocol {
+    /// What it is called.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Triple => "Triple",
+            Self::Grpc => "gRPC",
+            Self::Raw => "raw",
+            Self::Thrift => "Thrift",
+            Self::KitexProtobuf => "Kitex Protobuf",
+        }
+    }
+
+    /// Whether calls are frames over TCP, with nothing beside the message: they can't be compressed, nor streamed.
+    pub const fn is_framed(self) -> bool {
+        match self {
+            Self::Triple | Self::Grpc => false,
+            Self::Raw | Self::Thrift | Self::KitexProtobuf => true,
+        }
+    }
+
+    /// How messages are encoded unless it is asked for.
+    pub const fn serialization(self) -> Serialization {
+        match self {
+            Self::Triple | Self::Grpc | Self::Raw | Self::KitexProtobuf => Serialization::Protobuf,
+            Self::Thrift => Serialization::Thrift,
+        }
+    }
 }
 
 impl Framework {
@@ -86,8 +119,14 @@ impl Framework {
     /// Why not, in a sentence.
     pub fn speaks(self, serialization: Serialization) -> Result<(), &'static str> {
         match (self, self.protocol(), serialization) {
-            (_, _, Serialization::Protobuf) | (Self::Triple, ..) => Ok(()),
+            (_, protocol, _) if protocol.serialization() == serialization => Ok(()),
+            (Self::Triple, _, Serialization::Hessian2 | Serialization::Msgpack) => Ok(()),
             (Self::Peer(peer), ..) if peer.serializations.contains(&serialization) => Ok(()),
+            (_, Protocol::Thrift, _) => Err("Thrift has an encoding of its own: thrift"),
+            (_, Protocol::KitexProtobuf, _) => Err("Kitex Protobuf carries protobuf only"),
+            (_, Protocol::Triple | Protocol::Grpc, Serialization::Thrift) => {
+                Err("it is a message of Thrift's calls, which kitex-thrift measures")
+            }
             (_, Protocol::Grpc, _) => {
                 Err("gRPC carries protobuf only: hessian2 and msgpack are arguments in Triple's envelopes")
             }
@@ -130,11 +169,12 @@ mod tests {
     }
 
     #[test]
-    fn only_triple_speaks_other_serializations() {
+    fn only_triple_speaks_more_than_one_serialization() {
         for serialization in Serialization::ALL {
-            assert!(Framework::Triple.speaks(serialization).is_ok());
+            assert_eq!(Framework::Triple.speaks(serialization).is_ok(), serialization != Serialization::Thrift);
             for framework in Framework::all().filter(|framework| framework.protocol() != Protocol::Triple) {
-                assert_eq!(framework.speaks(serialization).is_ok(), serialization == Serialization::Protobuf);
+                let own = framework.protocol().serialization();
+                assert_eq!(framework.speaks(serialization).is_ok(), serialization == own, "{framework}");
             }
         }
     }

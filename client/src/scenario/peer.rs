@@ -8,8 +8,12 @@ use super::{Protocol, Serialization};
 /// A server of another framework, which `analyze` builds and starts as it starts its own.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Peer {
-    /// Its name on the command line and in files, and its folder in `server/peers`.
+    /// Its name on the command line and in files.
     pub name: &'static str,
+    /// Its folder in `server/peers`. What several protocols of one framework have in common is built once.
+    pub folder: &'static str,
+    /// The flags that make it what it is, where the folder's program can be something else.
+    pub flags: &'static [&'static str],
     /// What it speaks.
     pub protocol: Protocol,
     /// The port it listens on unless told otherwise, where somebody else starts it.
@@ -18,7 +22,7 @@ pub struct Peer {
     pub recipe: Recipe,
     /// Other files and folders that it is built from, from the repository's root.
     pub needs: &'static [&'static str],
-    /// What it speaks beside protobuf.
+    /// What it speaks beside its protocol's own.
     pub serializations: &'static [Serialization],
     /// What it compresses.
     pub gzip: Gzip,
@@ -95,9 +99,11 @@ impl Recipe {
 }
 
 /// Every peer, in the order of tables.
-pub static PEERS: [Peer; 6] = [
+pub static PEERS: [Peer; 8] = [
     Peer {
         name: "dubbo-go",
+        folder: "dubbo-go",
+        flags: &[],
         protocol: Protocol::Triple,
         port: 20000,
         recipe: Recipe::Go { module: "dubbo.apache.org/dubbo-go/v3" },
@@ -107,6 +113,8 @@ pub static PEERS: [Peer; 6] = [
     },
     Peer {
         name: "dubbo-java",
+        folder: "dubbo-java",
+        flags: &[],
         protocol: Protocol::Triple,
         port: 20001,
         recipe: Recipe::Maven { artifact: "org.apache.dubbo:dubbo", version: "dubbo.version" },
@@ -116,6 +124,8 @@ pub static PEERS: [Peer; 6] = [
     },
     Peer {
         name: "grpc-go",
+        folder: "grpc-go",
+        flags: &[],
         protocol: Protocol::Grpc,
         port: 50051,
         recipe: Recipe::Go { module: "google.golang.org/grpc" },
@@ -125,6 +135,8 @@ pub static PEERS: [Peer; 6] = [
     },
     Peer {
         name: "connect-go",
+        folder: "connect-go",
+        flags: &[],
         protocol: Protocol::Grpc,
         port: 8080,
         recipe: Recipe::Go { module: "connectrpc.com/connect" },
@@ -134,6 +146,8 @@ pub static PEERS: [Peer; 6] = [
     },
     Peer {
         name: "kitex",
+        folder: "kitex",
+        flags: &[],
         protocol: Protocol::Grpc,
         port: 8888,
         recipe: Recipe::Go { module: "github.com/cloudwego/kitex" },
@@ -142,7 +156,31 @@ pub static PEERS: [Peer; 6] = [
         gzip: Gzip::Both,
     },
     Peer {
+        name: "kitex-protobuf",
+        folder: "kitex",
+        flags: &[],
+        protocol: Protocol::KitexProtobuf,
+        port: 8888,
+        recipe: Recipe::Go { module: "github.com/cloudwego/kitex" },
+        needs: &["server/peers/go-peer"],
+        serializations: &[],
+        gzip: Gzip::None,
+    },
+    Peer {
+        name: "kitex-thrift",
+        folder: "kitex",
+        flags: &["--protocol", "thrift"],
+        protocol: Protocol::Thrift,
+        port: 8888,
+        recipe: Recipe::Go { module: "github.com/cloudwego/kitex" },
+        needs: &["server/peers/go-peer"],
+        serializations: &[],
+        gzip: Gzip::None,
+    },
+    Peer {
         name: "grpcio",
+        folder: "grpcio",
+        flags: &[],
         protocol: Protocol::Grpc,
         port: 50051,
         recipe: Recipe::Python { package: "grpcio" },

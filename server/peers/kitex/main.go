@@ -1,23 +1,35 @@
-// kitex as a gRPC server under test: see ../README.md.
+// kitex as a server under test, of gRPC and Kitex Protobuf or of Thrift: see ../README.md.
 package main
 
 import (
 	"context"
 	"errors"
+	"flag"
+	"fmt"
 	"io"
 	"time"
 
 	"echo-peer"
 	"echo-peer-kitex/kitex_gen/benchmark"
 	"echo-peer-kitex/kitex_gen/benchmark/benchmarkservice"
+	thriftservice "echo-peer-kitex/kitex_gen/thriftbenchmark/benchmarkservice"
 
 	_ "github.com/cloudwego/kitex/pkg/remote/codec/protobuf/encoding/gzip" // takes compressed requests, and answers them so
 	"github.com/cloudwego/kitex/pkg/remote/trans/nphttp2/grpc"
 	"github.com/cloudwego/kitex/server"
 )
 
-// How long calls in flight have to end.
-const drainLimit = 8 * time.Second
+const (
+	// How long calls in flight have to end.
+	drainLimit = 8 * time.Second
+	protobuf   = "protobuf"
+	thrift     = "thrift"
+)
+
+var (
+	protocol = flag.String("protocol", protobuf, "`NAME` of protobuf, for gRPC and Kitex Protobuf, or thrift")
+	mux      = flag.Bool("mux", false, "answer several calls of a connection at a time, all of them in TTHeader; no gRPC then")
+)
 
 func main() {
 	peer.Main("github.com/cloudwego/kitex", start)
@@ -36,7 +48,18 @@ func start(options peer.Options, echo *peer.Echo) (peer.Server, error) {
 	if options.MaxConnectionAge > 0 {
 		set = append(set, server.WithGRPCKeepaliveParams(grpc.ServerKeepalive{MaxConnectionAge: options.MaxConnectionAge}))
 	}
-	served := benchmarkservice.NewServer(&service{echo: echo}, set...)
+	if *mux {
+		set = append(set, server.WithMuxTransport())
+	}
+	var served server.Server
+	switch *protocol {
+	case protobuf:
+		served = benchmarkservice.NewServer(&service{echo: echo}, set...)
+	case thrift:
+		served = thriftservice.NewServer(&thriftService{echo: echo}, set...)
+	default:
+		return peer.Server{}, fmt.Errorf("--protocol %q: allowed are %s and %s", *protocol, protobuf, thrift)
+	}
 	return peer.Server{Serve: served.Run, Drain: func() { _ = served.Stop() }}, nil
 }
 

@@ -40,7 +40,7 @@ impl Template {
         };
         let content_type = match spec.framework.protocol() {
             Protocol::Triple => "application/grpc+proto",
-            Protocol::Grpc | Protocol::Raw => "application/grpc",
+            _ => "application/grpc",
         };
         let compresses = case.compression != Compression::None;
         let offers_gzip = compresses || case.accept_gzip;

@@ -106,7 +106,7 @@ impl Message {
 /// The envelope that messages of a serialization come in.
 fn envelope(serialization: Serialization) -> Option<envelope::Serialization> {
     match serialization {
-        Serialization::Protobuf => None,
+        Serialization::Protobuf | Serialization::Thrift => None,
         Serialization::Hessian2 => Some(envelope::Serialization::Hessian2),
         Serialization::Msgpack => Some(envelope::Serialization::Msgpack),
     }

@@ -116,7 +116,7 @@ fn wrong_keys_and_values_are_all_said_with_their_place() {
     refused(
         "[[budget]]\nserialization = \"json\"\nmode = \"\"\nrate = 0\noptional = 1\ntolerance = 0.5\nqps = true\n",
         &[
-            "2:17: serialization \"json\": must be one of protobuf, hessian2, msgpack, none",
+            "2:17: serialization \"json\": must be one of protobuf, hessian2, msgpack, thrift, none",
             "3:8: mode: \"\": must be a text in quotes",
             "4:8: rate: 0: must be calls a second, as 5000",
             "5:12: optional: 1: must be true or false",

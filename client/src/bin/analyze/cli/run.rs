@@ -39,9 +39,10 @@ pub(crate) struct SentArgs {
     /// Messages before a stream is closed, or unbounded; with --mode streaming [default: 1]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(crate) messages_per_stream: Option<String>,
-    /// protobuf, hessian2 or msgpack; the last two as arguments in Triple's envelope
-    #[arg(long, value_name = "NAME", default_value = "protobuf", allow_hyphen_values = true)]
-    pub(crate) serialization: String,
+    /// protobuf, hessian2 or msgpack, the last two as arguments in Triple's envelope; thrift [default: protobuf, or what the
+    /// server's protocol has in its place]
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
+    pub(crate) serialization: Option<String>,
     /// none, default, fastest or best: gzip at level 6, 1 or 9, requests and replies; replies of gRPC at 6 always, those of
     /// a server given with --addr at its own
     #[arg(long, value_name = "NAME", default_value = "none", allow_hyphen_values = true)]

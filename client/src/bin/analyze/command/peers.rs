@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use analyze::scenario::{PEERS, Peer, Protocol};
+use analyze::scenario::{PEERS, Peer};
 use anyhow::Context;
 
 use super::columns::aligned;
@@ -47,11 +47,7 @@ fn row(peer: &'static Peer) -> anyhow::Result<[String; 6]> {
         }
         Err(missing) => (format!("missing: {missing}"), "–"),
     };
-    let wire = match peer.protocol {
-        Protocol::Triple => "Triple",
-        Protocol::Grpc => "gRPC",
-        Protocol::Raw => "raw",
-    };
+    let wire = peer.protocol.name();
     let version = peers::framework_version(peer).unwrap_or_else(|| "–".to_owned());
     Ok([peer.name, peer.recipe.language(), &version, wire, &toolchain, built].map(str::to_owned))
 }

@@ -4,9 +4,9 @@
 use std::{env, path::PathBuf};
 
 use analyze::{
-    load::Case,
+    load::{Case, Sharing},
     measure::{DebugClient, ServerProcess, ServerStart, cpu_list},
-    scenario::{Framework, Serialization},
+    scenario::{Framework, Protocol},
 };
 use anyhow::Context;
 
@@ -87,7 +87,7 @@ fn handler_flags(framework: Framework, case: &Case) -> Vec<String> {
     if !case.sleep.is_zero() {
         add("--sleep", format!("{}ns", case.sleep.as_nanos()));
     }
-    if let (Framework::Peer(_), true) = (framework, case.serialization != Serialization::Protobuf) {
+    if let (Framework::Peer(_), true) = (framework, case.serialization != framework.protocol().serialization()) {
         add("--serialization", case.serialization.to_string());
     }
     let level = case.compression.gzip_level();
@@ -105,6 +105,9 @@ fn handler_flags(framework: Framework, case: &Case) -> Vec<String> {
     };
     if gzip {
         flags.push("--accept-gzip".to_owned());
+    }
+    if let (Protocol::Thrift | Protocol::KitexProtobuf, Sharing::Mux) = (framework.protocol(), case.sharing) {
+        flags.push("--mux".to_owned());
     }
     flags
 }
@@ -126,7 +129,7 @@ pub(super) fn debug_client(server: &ServerProcess) -> anyhow::Result<Option<Debu
 mod tests {
     use std::time::Duration;
 
-    use analyze::scenario::Compression;
+    use analyze::scenario::{Compression, Serialization};
 
     use super::*;
 
@@ -148,6 +151,10 @@ mod tests {
         let hessian2 = Case { serialization: Serialization::Hessian2, ..usual };
         assert_eq!(flags(dubbo_go, hessian2), "--serialization hessian2");
         assert_eq!(flags(Framework::Triple, hessian2), "");
+        let kitex = "kitex-thrift".parse().expect("a peer");
+        let thrift = Case { serialization: Serialization::Thrift, ..usual };
+        assert_eq!(flags(kitex, thrift), "--mux");
+        assert_eq!(flags(kitex, Case { sharing: Sharing::Pool, ..thrift }), "");
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //! | `service.name` | `BenchmarkService` or `benchmark.BenchmarkService` | that |
 //! | `service.port.F` | 1 to 65535. Used for a server of `servers` without an `addr`; one that we start takes a free port | F's own |
 //! | `payload_sizes` | sizes as `128`, `128B`, `16KiB`, `1MiB`; mixes as `"128B:80%,1MiB:20%"` | 128B, 1KiB, 16KiB, 1MiB |
-//! | `serializations` | `protobuf`, `hessian2`, `msgpack` | `protobuf` |
+//! | `serializations` | `protobuf`, `hessian2`, `msgpack`, `thrift` | `protobuf`, or what a server's protocol has in its place |
 //! | `compressions` | `none`, `default`, `fastest`, `best` | `none` |
 //! | `call_modes` | `unary`, `streaming` | `unary` |
 //! | `concurrency_levels` | calls in flight, 1 to 10000 | 50, 100 |
@@ -100,6 +100,8 @@ pub(crate) struct Config {
     pub(crate) frameworks: Vec<Framework>,
     pub(crate) payloads: Vec<Payload>,
     pub(crate) serializations: Vec<Serialization>,
+    /// Whether they stand in the file; otherwise each protocol has its own.
+    pub(crate) encoding_asked: bool,
     pub(crate) compressions: Vec<Compression>,
     pub(crate) call_modes: Vec<CallMode>,
     pub(crate) concurrency_levels: Vec<u32>,
@@ -129,6 +131,7 @@ impl Default for Config {
             frameworks: vec![Framework::Triple, Framework::Grpc],
             payloads: ["128B", "1KiB", "16KiB", "1MiB"].into_iter().filter_map(payload).collect(),
             serializations: vec![Serialization::Protobuf],
+            encoding_asked: false,
             compressions: vec![Compression::None],
             call_modes: vec![CallMode::Unary],
             concurrency_levels: vec![50, 100],

@@ -89,6 +89,7 @@ fn not_utf8(text: &[u8], at: usize) -> Finding {
 fn read_matrix(top: &Section<'_>, config: &mut Config) {
     top.set_list("frameworks", &mut config.frameworks, framework);
     top.set_list("payload_sizes", &mut config.payloads, Payload::from_str);
+    config.encoding_asked = top.field("serializations").is_some();
     top.set_list("serializations", &mut config.serializations, Serialization::from_str);
     top.set_list("compressions", &mut config.compressions, Compression::from_str);
     top.set_list("call_modes", &mut config.call_modes, CallMode::from_str);

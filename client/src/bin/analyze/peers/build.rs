@@ -45,7 +45,8 @@ pub(crate) fn built(peer: &'static Peer, toolchain: &Toolchain) -> anyhow::Resul
     if !root.join(DONE).is_file() {
         return Ok(None);
     }
-    let start = start(peer, &root);
+    let mut start = start(peer, &root);
+    start.args.extend(peer.flags.iter().map(|&flag| flag.to_owned()));
     Ok(Some(Built { peer, toolchain: toolchain.clone(), key, root, start }))
 }
 
@@ -85,7 +86,7 @@ pub(crate) fn clean() -> anyhow::Result<Option<PathBuf>> {
 /// Where a peer's build lies, and its key.
 fn place(peer: &'static Peer, toolchain: &Toolchain) -> anyhow::Result<(String, PathBuf)> {
     let key = key(peer, toolchain);
-    let root = cache::folder(CACHE)?.join(format!("{}-{key}", peer.name));
+    let root = cache::folder(CACHE)?.join(format!("{}-{key}", peer.folder));
     Ok((key, root))
 }
 

@@ -32,11 +32,11 @@ pub(super) fn steps(peer: &Peer, root: &Path) -> Vec<Step> {
     let below = |path: &str| root.join(path).display().to_string();
     match peer.recipe {
         Recipe::Go { .. } => {
-            let output = below(peer.name);
+            let output = below(peer.folder);
             vec![step("go", &["build", "-trimpath", "-mod=readonly", "-o", &output, "."], &GO_ENVIRONMENT)]
         }
         Recipe::Maven { .. } => {
-            let module = format!(":{}", peer.name);
+            let module = format!(":{}", peer.folder);
             let args = ["--batch-mode", "--file", "../pom.xml", "--projects", &module, "--also-make", "package"];
             vec![step("mvn", &args, &[])]
         }
@@ -60,13 +60,13 @@ pub(super) fn steps(peer: &Peer, root: &Path) -> Vec<Step> {
     }
 }
 
-/// How it is started then.
+/// How what was built is started then, before the flags that make it the one peer or the other.
 pub(super) fn start(peer: &Peer, root: &Path) -> Start {
     match peer.recipe {
-        Recipe::Go { .. } => Start { program: root.join(peer.name), args: Vec::new() },
+        Recipe::Go { .. } => Start { program: root.join(peer.folder), args: Vec::new() },
         Recipe::Maven { .. } => {
             // Where the common pom.xml puts it.
-            let jar = root.join("target/peers").join(peer.name).join("server.jar").display().to_string();
+            let jar = root.join("target/peers").join(peer.folder).join("server.jar").display().to_string();
             Start { program: "java".into(), args: words(&[&JVM_HEAP[..], &["-jar", &jar]].concat()) }
         }
         Recipe::Python { .. } => {
@@ -94,7 +94,7 @@ pub(super) fn waste(peer: &Peer, root: &Path) -> Vec<PathBuf> {
 
 /// The folder that the steps run in.
 pub(super) fn folder(peer: &Peer, root: &Path) -> PathBuf {
-    root.join(sources::folder(peer.name))
+    root.join(sources::folder(peer.folder))
 }
 
 fn words(words: &[&str]) -> Vec<String> {

@@ -14,14 +14,14 @@ type Source = (&'static str, &'static [u8]);
 
 /// The files that a peer is built from.
 pub(super) fn of(peer: &'static Peer) -> impl Iterator<Item = Source> {
-    let own = folder(peer.name);
+    let own = folder(peer.folder);
     FILES.iter().copied().filter(move |(path, _)| {
         let is_in = |place: &str| path.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
         is_in(&own) || peer.needs.iter().any(|place| is_in(place))
     })
 }
 
-/// A peer's own folder.
+/// A peer's own folder in the repository.
 pub(super) fn folder(name: &str) -> String {
     format!("{FOLDER}/{name}")
 }
@@ -39,7 +39,7 @@ pub(super) fn write(peer: &'static Peer, root: &Path) -> io::Result<()> {
 /// The framework with its version, as the peer's own files pin it: `google.golang.org/grpc v1.76.0`.
 pub(crate) fn framework_version(peer: &Peer) -> Option<String> {
     let text = |name: &str| {
-        let path = format!("{}/{name}", folder(peer.name));
+        let path = format!("{}/{name}", folder(peer.folder));
         FILES.iter().find(|(known, _)| *known == path).and_then(|(_, bytes)| std::str::from_utf8(bytes).ok())
     };
     match peer.recipe {
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn every_peer_has_its_sources_and_a_framework_of_a_known_version() {
         for peer in &PEERS {
-            let own = folder(peer.name);
+            let own = folder(peer.folder);
             for place in [own.as_str()].iter().chain(peer.needs) {
                 assert!(of(peer).any(|(path, _)| path.starts_with(place)), "{}: {place}", peer.name);
             }

@@ -28,7 +28,7 @@ pub(super) fn cases(sent: &SentArgs, load: &LoadArgs) -> Result<Vec<Case>, Usage
     };
     let connections = optional("--connections", &load.connections, values::callers)?;
     let template = Case {
-        serialization: read("--serialization", &sent.serialization, str::parse)?,
+        serialization: optional("--serialization", &sent.serialization, str::parse)?.unwrap_or_default(),
         compression: read("--compression", &sent.compression, str::parse)?,
         accept_gzip: sent.accept_gzip,
         pattern: read("--payload-pattern", &sent.payload_pattern, str::parse)?,

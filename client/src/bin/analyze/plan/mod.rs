@@ -26,7 +26,7 @@ use analyze::{
         DebugClient,
         result::{Environment, LoadShape, RunMeta, RunResult},
     },
-    scenario::{Compression, Framework, Peer, Serialization},
+    scenario::{Compression, Framework, Peer},
     store::Label,
     units,
 };
@@ -178,7 +178,7 @@ impl Subject {
         let case = &self.case;
         let mut name = format!("{} {}", case.scenario, self.framework);
         let mut add = |text: String| name += &format!(" {text}");
-        if case.serialization != Serialization::default() {
+        if case.serialization != self.framework.protocol().serialization() {
             add(case.serialization.to_string());
         }
         if case.compression != Compression::None {

@@ -61,6 +61,11 @@ pub(super) fn refusal(framework: Framework, case: &Case) -> Option<Refusal> {
         return Some(Refusal { flag: "serialization", value: Some(case.serialization.name()), reason });
     }
     match framework {
+        Framework::Peer(peer) if peer.protocol.is_framed() && case.mode == CallMode::Streaming => Some(Refusal {
+            flag: "mode",
+            value: Some(case.mode.name()),
+            reason: "its protocol has calls of one message, no streams",
+        }),
         Framework::Raw if case.compression != Compression::None => Some(Refusal {
             flag: "compression",
             value: Some(case.compression.name()),
@@ -76,6 +81,11 @@ pub(super) fn refusal(framework: Framework, case: &Case) -> Option<Refusal> {
         }
         _ => None,
     }
+}
+
+/// The same load as this kind of server has it: in the encoding of its own protocol, unless one is `asked` for.
+pub(super) fn encoded(framework: Framework, case: Case, asked: bool) -> Case {
+    if asked { case } else { Case { serialization: framework.protocol().serialization(), ..case } }
 }
 
 /// The same load for the bare echo, which knows nothing of how messages are written and sent.

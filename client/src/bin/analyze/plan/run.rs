@@ -10,7 +10,7 @@ use super::{
     callers::{check_callers, idle_connections},
     cases::{cases, optional, read, read_all},
     cpus::Wanted,
-    refused::{plain, refusal},
+    refused::{encoded, plain, refusal},
     servers::{Servers, servers},
 };
 use crate::{
@@ -35,8 +35,9 @@ impl Plan {
             warmup: read("--warmup", &args.load.warmup, values::pause)?,
             request_timeout: read("--timeout", &args.load.timeout, values::timeout)?,
             profiled: !args.output.no_profiles && !ramp,
+            encoding_asked: args.sent.serialization.is_some(),
         };
-        check(&cases[0], &servers)?;
+        check(&cases[0], &servers, timing.encoding_asked)?;
         cases.iter().try_for_each(|case| check_callers(case, Names::Flags))?;
         let ours = starts || servers.iter().any(|(_, origin)| matches!(origin, Origin::Start(_)));
         let wanted = wanted_cpus(&args.machine)?;
@@ -73,12 +74,14 @@ struct Timing {
     warmup: Duration,
     request_timeout: Duration,
     profiled: bool,
+    /// Whether how messages are encoded is asked for, and not each protocol's own.
+    encoding_asked: bool,
 }
 
 impl Timing {
     fn subject(self, framework: Framework, origin: Origin, case: Case) -> Subject {
-        let Self { rounds, warmup, request_timeout, profiled } = self;
-        let case = if framework == Framework::Raw { plain(case) } else { case };
+        let Self { rounds, warmup, request_timeout, profiled, encoding_asked } = self;
+        let case = if framework == Framework::Raw { plain(case) } else { encoded(framework, case, encoding_asked) };
         let profiled = profiled && framework.has_profiles();
         Subject { framework, origin, case, rounds, warmup, request_timeout, profiled }
     }
@@ -102,17 +105,17 @@ pub(super) fn has_roofline(case: &Case) -> bool {
 }
 
 /// What some kind of server doesn't know, and what can't be set on a server that runs already.
-fn check(case: &Case, servers: &Servers) -> Result<(), UsageError> {
+fn check(case: &Case, servers: &Servers, encoding_asked: bool) -> Result<(), UsageError> {
+    let refusal = |framework| refusal(framework, &encoded(framework, *case, encoding_asked));
     for (framework, _) in servers {
-        let Some(refusal) = self::refusal(*framework, case) else { continue };
-        let others =
-            servers.iter().map(|(framework, _)| *framework).filter(|other| self::refusal(*other, case).is_none());
+        let Some(refused) = refusal(*framework) else { continue };
+        let others = servers.iter().map(|(framework, _)| *framework).filter(|other| refusal(*other).is_none());
         let others: Vec<&str> = others.map(Framework::name).collect();
         let allowed = match others.is_empty() {
             true => String::new(),
             false => format!("; --framework {} leaves it out", others.join(",")),
         };
-        return Err(UsageError(format!("{}: not with {framework}: {}{allowed}", refusal.asked(), refusal.reason)));
+        return Err(UsageError(format!("{}: not with {framework}: {}{allowed}", refused.asked(), refused.reason)));
     }
     if case.accept_gzip && servers.iter().all(|(framework, _)| *framework == Framework::Raw) {
         return Err(UsageError("--accept-gzip: not with raw alone, which never compresses".to_owned()));

@@ -18,7 +18,7 @@ use super::{
     callers::{check_callers, idle_connections},
     cases::{connections_of, optional, read_all},
     cpus::Wanted,
-    refused::{cells, leave_out, plain, refusal},
+    refused::{cells, encoded, leave_out, plain, refusal},
     run::has_roofline,
     servers::{Servers, attach},
 };
@@ -161,6 +161,7 @@ impl Matrix {
                 subject(framework, origin.clone(), case, settings, config)
             };
             for (framework, origin) in servers.iter().filter(|(framework, _)| *framework != Framework::Raw) {
+                let case = encoded(*framework, case, config.encoding_asked);
                 match (refusal(*framework, &case), config.settings(*framework, &case)) {
                     (_, None) => matrix.skipped += 1,
                     (Some(refusal), _) => leave_out(&mut matrix.refused, *framework, refusal),

@@ -107,7 +107,7 @@ fn values_of_the_lists() {
     refused(
         "serializations: [json]\ncompressions: [gzip]",
         &[
-            "1:18: serializations[0]: serialization \"json\": must be one of protobuf, hessian2, msgpack",
+            "1:18: serializations[0]: serialization \"json\": must be one of protobuf, hessian2, msgpack, thrift",
             "2:16: compressions[0]: compression \"gzip\": must be one of none, default, fastest, best",
         ],
     );

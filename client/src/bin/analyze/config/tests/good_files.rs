@@ -63,6 +63,7 @@ fn every_key_is_read() {
         frameworks: vec![Framework::Triple, Framework::Grpc, Framework::Raw],
         payloads: ["128B", "1MiB", "128B:80%+1MiB:20%"].map(|text| text.parse().expect("a payload")).to_vec(),
         serializations: vec![Serialization::Protobuf, Serialization::Msgpack],
+        encoding_asked: true,
         compressions: vec![Compression::None, Compression::Best],
         call_modes: vec![CallMode::Unary, CallMode::Streaming],
         concurrency_levels: vec![10, 10_000],

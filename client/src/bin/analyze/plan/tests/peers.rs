@@ -97,3 +97,41 @@ fn dubbo_go_speaks_hessian2_too() {
     let error = run(&["--framework", "dubbo-go", "--serialization", "msgpack"]).expect_err("msgpack");
     assert_eq!(error, "--serialization msgpack: not with dubbo-go: this server has no service of it");
 }
+
+#[test]
+fn a_protocol_with_an_encoding_of_its_own_needs_not_be_told() {
+    let frameworks = "kitex,kitex-protobuf,kitex-thrift";
+    let plan = run(&["--framework", frameworks]).expect("a plan");
+    let stems: Vec<String> = plan.subjects().map(|subject| subject.file_stem(&plan.label)).collect();
+    assert_eq!(stems[1..3], ["kitex-protobuf_128_protobuf_none_50_unary", "kitex-thrift_128_thrift_none_50_unary"]);
+    assert_eq!(plan.subjects().nth(2).expect("thrift").name(), "128B-50 kitex-thrift");
+    let error = run(&["--framework", frameworks, "--serialization", "protobuf"]).expect_err("asked for");
+    assert_eq!(
+        error,
+        "--serialization protobuf: not with kitex-thrift: Thrift has an encoding of its own: thrift; --framework kitex,kitex-protobuf \
+         leaves it out"
+    );
+    assert!(run(&["--framework", "kitex-thrift", "--serialization", "thrift"]).is_ok());
+    let error = run(&["--framework", "triple", "--serialization", "thrift"]).expect_err("no thrift");
+    assert!(error.starts_with("--serialization thrift: not with triple: it is a message of Thrift's calls"), "{error}");
+    let lists = "payload_sizes: [128]\nconcurrency_levels: [5]\nframeworks: [kitex, kitex-thrift]\n";
+    assert_eq!(names(&suite(lists)), ["kitex", "kitex-thrift", "raw"]);
+    let plan = suite(&format!("{lists}serializations: [protobuf, thrift]"));
+    assert_eq!(names(&plan), ["kitex", "raw", "kitex-thrift"]);
+    assert_eq!(plan.refused.len(), 2);
+}
+
+#[test]
+fn framed_calls_are_neither_streamed_nor_compressed() {
+    for (flags, error) in [
+        (
+            &["--mode", "streaming"][..],
+            "--mode streaming: not with kitex-thrift: its protocol has calls of one message, no streams",
+        ),
+        (&["--compression", "best"], "--compression best: not with kitex-thrift: this server knows no gzip"),
+        (&["--accept-gzip"], "--accept-gzip: not with kitex-thrift: this server answers plainly"),
+    ] {
+        let refused = run(&[&["--framework", "kitex-thrift,grpc"], flags].concat()).expect_err("refused");
+        assert_eq!(refused, format!("{error}; --framework grpc leaves it out"));
+    }
+}
