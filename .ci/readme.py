@@ -1,6 +1,6 @@
 """Runs the README: every block marked `sh`, each as one script from the root, and compares every block marked `rust`.
 
-So that this takes minutes and not longer, a measurement (`--scenario`; a trace has no rounds) runs with one short round, and what an earlier step
+So that this takes minutes and not longer, a measurement (`--scenario`, `--call` and their like; a trace has no rounds) runs with one short round, and what an earlier step
 of CI has run already is not run again. A `rust` block must be an example of this repository, word for word.
 """
 
@@ -14,6 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 ALREADY_RUN = {"cargo test --workspace"}
+MEASURES = re.compile(r"--(scenario|call|http1|h2)\b")
 SHORT = "--rounds 1 --duration 1s --warmup 200ms"
 BLOCK_SECONDS = 900
 
@@ -29,7 +30,7 @@ def shortened(script):
         line = re.sub(r"\s+# .*$", "", line)
         if line.strip() in ALREADY_RUN or not line.strip() or line.lstrip().startswith("#"):
             continue
-        if "--scenario" in line and " trace " not in line:
+        if MEASURES.search(line) and " trace " not in line:
             line = re.sub(r"\s*([&>].*)?$", lambda rest: f" {SHORT} {rest[1] or ''}", line, count=1).rstrip()
         lines.append(line)
     return "\n".join(lines)

@@ -2,10 +2,11 @@
 
 use std::{env, error::Error, path::PathBuf};
 
-const PROTOS: [&str; 5] = [
+const PROTOS: [&str; 6] = [
     "protos/benchmark.proto",
     "protos/health.proto",
     "protos/profile.proto",
+    "protos/reflection.proto",
     "protos/status.proto",
     "protos/triple_wrapper.proto",
 ];

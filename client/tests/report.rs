@@ -10,7 +10,7 @@ use analyze::{
     report::{self, Refused, Style},
 };
 use results::{
-    assert_golden, at_a_rate, attached_without_counters, full, no_rounds, ramp, requested_only, zero_success,
+    assert_golden, at_a_rate, attached_without_counters, call, full, no_rounds, ramp, requested_only, zero_success,
 };
 
 const DATA_DIR: &str = "data/t";
@@ -125,6 +125,9 @@ fn csv_has_the_keys_of_the_json() {
     let fields = text.lines().map(|line| line.split(',').count()).collect::<Vec<_>>();
     assert_eq!(fields, [fields[0]; 5]);
     assert_eq!(report::csv(&[]).unwrap(), "");
+    let text = report::csv(&[full(), vec![call()]].concat()).unwrap();
+    let last = text.lines().last().unwrap();
+    assert!(last.contains(",my.Greeter/SayHello,") && last.split(',').count() == fields[0], "{last}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use analyze::{
     store::{Artifact, Store, StoreError, load_result},
 };
 use jsonschema::Validator;
-use results::{at_a_rate, attached_without_counters, full, no_rounds, requested_only, zero_success};
+use results::{at_a_rate, attached_without_counters, call, full, no_rounds, requested_only, zero_success};
 use serde_json::{Value, json};
 
 fn schema() -> Value {
@@ -28,6 +28,7 @@ fn every_shape() -> Vec<RunResult> {
         attached_without_counters(),
         no_rounds(),
         at_a_rate(9_000, End::After(Duration::from_secs(1))),
+        call(),
     ];
     [full(), others.to_vec()].concat()
 }
@@ -54,6 +55,7 @@ fn no_key_may_be_missing_and_none_may_be_added() {
     let validator = validator();
     let mut whole = serde_json::to_value(&full()[0]).unwrap();
     let rate = serde_json::to_value(at_a_rate(9_000, End::After(Duration::from_secs(1)))).unwrap();
+    whole["call"] = serde_json::to_value(call().call).unwrap();
     for key in ["payload_mix", "slow_calls", "rounds"] {
         // There they hold what is null here.
         whole[key] = rate[key].clone();
@@ -132,12 +134,18 @@ fn a_store_writes_what_the_schema_says_and_reads_it_back() {
         names.sort();
         names
     };
-    let stems = ["grpc_128", "raw_128", "triple_128", "triple_128x80-1024x20"].map(|of| {
+    let usual = ["grpc_128", "raw_128", "triple_128", "triple_128x80-1024x20"].map(|of| {
         let rate = if of.contains('x') { "_q10000" } else { "" };
         format!("{of}_protobuf_none_50_unary{rate}")
     });
-    assert_eq!(names("data/t"), stems.clone().map(|s| s + ".json"), "nothing half written is left");
-    assert_eq!(names("profiles/t"), stems.map(|s| s + ".cpu.pb.gz"));
+    let call = "call-my.Greeter-SayHello_0_protobuf_none_50_server_streaming".to_owned();
+    let stems = [&[call], usual.as_slice()].concat();
+    assert_eq!(
+        names("data/t"),
+        stems.iter().map(|s| format!("{s}.json")).collect::<Vec<_>>(),
+        "nothing half written is left"
+    );
+    assert_eq!(names("profiles/t"), stems.iter().map(|s| format!("{s}.cpu.pb.gz")).collect::<Vec<_>>());
 }
 
 #[test]

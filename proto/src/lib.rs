@@ -32,6 +32,12 @@ pub mod status {
     include!(concat!(env!("OUT_DIR"), "/google.rpc.rs"));
 }
 
+/// `grpc.reflection.v1` messages, as far as a client needs them.
+pub mod reflection {
+    #![allow(missing_docs, clippy::all)]
+    include!(concat!(env!("OUT_DIR"), "/grpc.reflection.v1.rs"));
+}
+
 /// pprof's `profile.proto`.
 pub mod profile {
     #![allow(missing_docs, clippy::all)]

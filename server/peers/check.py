@@ -16,6 +16,7 @@ from pathlib import Path
 
 from harness import NODE_DIR, ROOT, PeerError, lines_of, serving, set_up
 from jvmchecks import agent_checks, agent_self_test
+from ownchecks import own_service_checks
 from plan import CLIENTS, CLIENTS_WITH_TIMEOUTS, DRAINING, END_CODES, GO_SERVERS, LOADS, NAMES, SERVERS
 
 CLIENT_SECONDS = 600
@@ -241,6 +242,8 @@ def main():
             if args.direction != "in":
                 our_client(tally, str(args.analyze), only)
                 drains(tally, only)
+            if "own-service" in only:
+                own_service_checks(tally, str(args.analyze))
             if "jvm-agent" in only:
                 agent_checks(tally)
     except (PeerError, OSError) as error:

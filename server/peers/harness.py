@@ -27,6 +27,7 @@ GO_PACKAGES = {
     "grpc-go": "grpc-go",
     "grpc-go-client": "grpc-go/client",
     "kitex": "kitex",
+    "own-service": "grpc-go/own-service",
 }
 STUBS = WORK / "stubs"
 JAVA_PEER = WORK / "dubbo-java" / "server.jar"

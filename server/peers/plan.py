@@ -52,7 +52,7 @@ SERVERS = CHECKING | GO_SERVERS | JAVA_SERVERS
 # Their exit code when told to end; the others just die of it. A JVM that a signal ends, drained or not, has 128 and the signal.
 END_CODES = dict.fromkeys((*GO_SERVERS, "grpcio", "grpcio-gzip"), 0) | dict.fromkeys(JAVA_SERVERS, 143)
 DRAINING = ("grpc-go", "connect-go", "dubbo-go", "kitex")
-NAMES = sorted({*CLIENTS, "connect-go", "kitex", "jvm-agent"} - {"dubbo-java-gzip"})
+NAMES = sorted({*CLIENTS, "connect-go", "kitex", "jvm-agent", "own-service"} - {"dubbo-java-gzip"})
 
 
 class Load(NamedTuple):

@@ -33,6 +33,9 @@ pub fn differences(a: &RunResult, b: &RunResult) -> Vec<Difference> {
     let pairs = [
         ("framework", load(|r| r.framework.clone())),
         ("scenario", load(|r| r.scenario.clone())),
+        ("method", load(|r| known(&r.call.as_ref().map(|call| &call.method)))),
+        ("request", load(|r| known(&r.call.as_ref().map(|call| &call.request)))),
+        ("what is asked of replies", load(|r| known(&r.call.as_ref().map(|call| call.replies)))),
         ("serialization", load(|r| r.serialization.clone())),
         ("compression", load(|r| r.compression.clone())),
         ("mode", load(|r| r.call_mode.clone())),
@@ -69,6 +72,7 @@ fn wires(a: &RunResult, b: &RunResult) -> Vec<Difference> {
     let Some((a, b)) = a.wire.as_ref().zip(b.wire.as_ref()) else { return Vec::new() };
     let pairs = [
         ("HTTP version", (a.http_version.clone(), b.http_version.clone())),
+        ("TLS", (known(&a.tls), known(&b.tls))),
         ("request content-type", (known(&a.content_type), known(&b.content_type))),
         ("reply content-type", (known(&a.response_content_type), known(&b.response_content_type))),
         ("request encoding", (a.request_encoding.clone(), b.request_encoding.clone())),

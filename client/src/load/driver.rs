@@ -8,8 +8,11 @@ use std::{
 use tokio::{net::TcpStream, sync::Mutex, time::timeout};
 
 use super::{
-    Live, LoadError, LoadSample, LoadSpec, Sharing, Window, Wire, engine, framed, http2,
+    CallInfo, CallKind, Live, LoadError, LoadSample, LoadSpec, Sharing, Window, Wire,
+    address::Socket,
+    engine, framed, http2,
     meter::Meter,
+    plain,
     pool::Pooled,
     preflight::{FailedCall, Preflight},
     raw,
@@ -27,6 +30,8 @@ pub struct Driver {
     spec: LoadSpec,
     connections: Connections,
     alarm: Arc<engine::KernelAlarm>,
+    /// The preflight's reply, where it isn't known beforehand.
+    reply: Option<String>,
 }
 
 #[derive(Debug)]
@@ -34,6 +39,7 @@ enum Connections {
     Http2(Vec<http2::Connection>, Arc<http2::Template>),
     Framed(Vec<framed::Connection>, Arc<framed::Template>),
     Raw(Vec<raw::Connection>, Arc<raw::Template>),
+    Plain(Vec<plain::Connection>, Arc<plain::Template>),
 }
 
 impl Driver {
@@ -41,7 +47,7 @@ impl Driver {
     ///
     /// # Errors
     /// [`LoadError::Spec`] for a value out of range, [`LoadError::Connect`], [`LoadError::ConnectTimeout`] after
-    /// `connect_timeout` for each connection, [`LoadError::Handshake`], [`LoadError::Timer`].
+    /// `connect_timeout` for each connection, [`LoadError::Tls`], [`LoadError::Handshake`], [`LoadError::Http`], [`LoadError::Timer`].
     pub async fn connect(spec: LoadSpec) -> Result<Self, LoadError> {
         spec.validate()?;
         let count = spec.case.connections.min(spec.case.scenario.concurrency as usize);
@@ -50,8 +56,10 @@ impl Driver {
                 let mut connections = Vec::with_capacity(count);
                 for _ in 0..count {
                     let socket = open_socket(&spec).await?;
-                    let connection = http2::Connection::open(socket, &spec).await.map_err(|source| {
-                        LoadError::Handshake { framework: spec.framework, addr: spec.addr, source }
+                    let (framework, addr) = (spec.framework, spec.addr.clone());
+                    let connection = http2::Connection::open(socket, &spec).await.map_err(|error| match error {
+                        http2::OpenError::Tls(source) => LoadError::Tls { framework, addr, source },
+                        http2::OpenError::Http2(source) => LoadError::Handshake { framework, addr, source },
                     })?;
                     connections.push(connection);
                 }
@@ -61,7 +69,7 @@ impl Driver {
                 let template = framed::Template::new(&spec);
                 let mut connections = Vec::with_capacity(count);
                 for _ in 0..count {
-                    connections.push(framed::Connection::open(open_socket(&spec).await?, &template));
+                    connections.push(framed::Connection::open(open_tcp(&spec).await?, &template));
                 }
                 Connections::Framed(connections, template)
             }
@@ -69,13 +77,26 @@ impl Driver {
                 let template = raw::Template::new(&spec);
                 let mut connections = Vec::with_capacity(count);
                 for _ in 0..count {
-                    connections.push(raw::Connection::open(open_socket(&spec).await?, &template));
+                    connections.push(raw::Connection::open(open_tcp(&spec).await?, &template));
                 }
                 Connections::Raw(connections, template)
             }
+            Protocol::Http => {
+                let unable = || LoadError::Spec {
+                    field: "call",
+                    value: spec.addr.to_string(),
+                    allowed: "one of plain HTTP to a host whose name can be in a header",
+                };
+                let template = plain::Template::new(&spec).ok_or_else(unable)?;
+                let mut connections = Vec::with_capacity(count);
+                for _ in 0..count {
+                    connections.push(plain::Connection::open(&template).await?);
+                }
+                Connections::Plain(connections, template)
+            }
         };
         let alarm = engine::KernelAlarm::new().map_err(|source| LoadError::Timer { source })?;
-        Ok(Self { spec, connections, alarm: Arc::new(alarm) })
+        Ok(Self { spec, connections, alarm: Arc::new(alarm), reply: None })
     }
 
     /// What the driver was asked to do.
@@ -89,20 +110,37 @@ impl Driver {
     /// # Errors
     /// [`LoadError::Preflight`] with the first thing wrong; a server that is silent for `request_timeout` is one.
     pub async fn preflight(&mut self) -> Result<Wire, LoadError> {
-        let &LoadSpec { framework, addr, request_timeout, case, .. } = &self.spec;
+        let &LoadSpec { framework, request_timeout, case, .. } = &self.spec;
+        let addr = self.spec.addr.clone();
+        let failed = |FailedCall { call, source }| LoadError::Preflight { framework, addr, call, source };
         let limits = |connections| Preflight { timeout: request_timeout, payload: case.scenario.payload, connections };
-        let result = match &self.connections {
+        match &self.connections {
             Connections::Http2(connections, template) => {
-                http2::preflight(connections, template, &self.spec, &limits(connections.len())).await
+                let limits = limits(connections.len());
+                let preflight = http2::preflight(connections, template, &self.spec, &limits).await;
+                let (wire, reply) = preflight.map_err(failed)?;
+                self.reply = reply;
+                Ok(wire)
             }
             Connections::Framed(connections, template) => {
-                framed::preflight(connections, template, &limits(connections.len())).await
+                framed::preflight(connections, template, &limits(connections.len())).await.map_err(failed)
             }
             Connections::Raw(connections, template) => {
-                raw::preflight(connections, template, &limits(connections.len())).await
+                raw::preflight(connections, template, &limits(connections.len())).await.map_err(failed)
             }
-        };
-        result.map_err(|FailedCall { call, source }| LoadError::Preflight { framework, addr, call, source })
+            Connections::Plain(connections, template) => {
+                let preflight = plain::preflight(connections, template, &limits(connections.len())).await;
+                let (wire, reply) = preflight.map_err(failed)?;
+                self.reply = reply;
+                Ok(wire)
+            }
+        }
+    }
+
+    /// The call of the user's own, if it is one, with the reply of the last preflight.
+    pub fn call_info(&self) -> Option<CallInfo> {
+        let call = self.spec.call.as_ref()?;
+        Some(CallInfo { reply: self.reply.clone(), ..call.info().clone() })
     }
 
     /// Sends load for one window, then waits until every call was answered, failed, or is given up as unfinished 10 s after
@@ -151,10 +189,16 @@ impl Driver {
                     tasks.map(|i| Pooled::new(connections[i % connections.len()].transport(template, i), turn(i)));
                 engine::run(transports, window, timeout, alarm, ledger, enough).await
             }
+            Connections::Plain(connections, template) => {
+                let transports =
+                    tasks.map(|i| Pooled::new(connections[i % connections.len()].transport(template, i), turn(i)));
+                engine::run(transports, window, timeout, alarm, ledger, enough).await
+            }
         };
         let after = self.traffic();
-        let [sent_bytes, received_bytes, payload_bytes] = std::array::from_fn(|i| after[i] - before[i]);
-        LoadSample { sent_bytes, received_bytes, payload_bytes, ..sample }
+        let [sent_bytes, received_bytes, payload_bytes, replies] = std::array::from_fn(|i| after[i] - before[i]);
+        let streams = self.spec.call.as_ref().is_some_and(|call| call.info().kind == CallKind::ServerStreaming);
+        LoadSample { sent_bytes, received_bytes, payload_bytes, replies: streams.then_some(replies), ..sample }
     }
 
     /// One for each connection, where calls take turns on it.
@@ -163,6 +207,7 @@ impl Driver {
             Connections::Http2(connections, _) => connections.len(),
             Connections::Framed(connections, _) => connections.len(),
             Connections::Raw(connections, _) => connections.len(),
+            Connections::Plain(connections, _) => connections.len(),
         };
         match self.spec.case.sharing {
             Sharing::Pool if tasks > connections => (0..connections).map(|_| Arc::default()).collect(),
@@ -170,26 +215,33 @@ impl Driver {
         }
     }
 
-    /// Bytes written to all sockets, read from them, and payload picked so far.
-    fn traffic(&self) -> [u64; 3] {
-        let sum = |[written, read, payload]: [u64; 3], meter: &Meter| {
-            [written + meter.written(), read + meter.read(), payload + meter.payload()]
+    /// Bytes written to all sockets, read from them, and payload picked so far; and messages in streams of replies.
+    fn traffic(&self) -> [u64; 4] {
+        let sum = |[written, read, payload, replies]: [u64; 4], meter: &Meter| {
+            [written + meter.written(), read + meter.read(), payload + meter.payload(), replies + meter.replies()]
         };
         match &self.connections {
-            Connections::Http2(connections, _) => connections.iter().map(http2::Connection::meter).fold([0; 3], sum),
-            Connections::Framed(connections, _) => connections.iter().map(framed::Connection::meter).fold([0; 3], sum),
-            Connections::Raw(connections, _) => connections.iter().map(raw::Connection::meter).fold([0; 3], sum),
+            Connections::Http2(connections, _) => connections.iter().map(http2::Connection::meter).fold([0; 4], sum),
+            Connections::Framed(connections, _) => connections.iter().map(framed::Connection::meter).fold([0; 4], sum),
+            Connections::Raw(connections, _) => connections.iter().map(raw::Connection::meter).fold([0; 4], sum),
+            Connections::Plain(connections, _) => connections.iter().map(plain::Connection::meter).fold([0; 4], sum),
         }
     }
 }
 
-async fn open_socket(spec: &LoadSpec) -> Result<TcpStream, LoadError> {
-    let &LoadSpec { framework, addr, connect_timeout, .. } = spec;
-    let refuse = |source| LoadError::Connect { framework, addr, source };
-    let socket = timeout(connect_timeout, TcpStream::connect(addr))
+/// Where frames are sent over TCP alone.
+async fn open_tcp(spec: &LoadSpec) -> Result<TcpStream, LoadError> {
+    match open_socket(spec).await? {
+        Socket::Tcp(socket) => Ok(socket),
+        Socket::Unix(_) => unreachable!("validated before"),
+    }
+}
+
+pub(super) async fn open_socket(spec: &LoadSpec) -> Result<Socket, LoadError> {
+    let &LoadSpec { framework, connect_timeout, .. } = spec;
+    let addr = || spec.addr.clone();
+    timeout(connect_timeout, spec.addr.connect())
         .await
-        .map_err(|_| LoadError::ConnectTimeout { framework, addr, timeout: connect_timeout })?
-        .map_err(refuse)?;
-    socket.set_nodelay(true).map_err(refuse)?;
-    Ok(socket)
+        .map_err(|_| LoadError::ConnectTimeout { framework, addr: addr(), timeout: connect_timeout })?
+        .map_err(|source| LoadError::Connect { framework, addr: addr(), source })
 }

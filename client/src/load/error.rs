@@ -1,7 +1,8 @@
 //! What can go wrong with a driver, and with one call.
 
-use std::{io, net::SocketAddr, time::Duration};
+use std::{io, time::Duration};
 
+use super::Address;
 use crate::scenario::Framework;
 
 /// A driver that can't be had, or can't be trusted to measure.
@@ -35,7 +36,7 @@ pub enum LoadError {
         /// What was to be measured.
         framework: Framework,
         /// Where it should have been.
-        addr: SocketAddr,
+        addr: Address,
         /// Why not.
         source: io::Error,
     },
@@ -45,7 +46,7 @@ pub enum LoadError {
         /// What was to be measured.
         framework: Framework,
         /// Where it should have been.
-        addr: SocketAddr,
+        addr: Address,
         /// How long was waited.
         timeout: Duration,
     },
@@ -55,9 +56,29 @@ pub enum LoadError {
         /// What was to be measured.
         framework: Framework,
         /// Where it is.
-        addr: SocketAddr,
+        addr: Address,
         /// Why not.
         source: h2::Error,
+    },
+    /// TLS could not be set up on the TCP connection.
+    #[error("{framework} server {addr}: TLS: {source}")]
+    Tls {
+        /// What was to be measured.
+        framework: Framework,
+        /// Where it is.
+        addr: Address,
+        /// Why not.
+        source: io::Error,
+    },
+    /// HTTP could not be set up on the connection.
+    #[error("{framework} server {addr}: HTTP: {source}")]
+    Http {
+        /// What was to be measured.
+        framework: Framework,
+        /// Where it is.
+        addr: Address,
+        /// Why not.
+        source: hyper::Error,
     },
     /// The system gives no timer for calls at a rate.
     #[error("no timer for calls at a rate: {source}")]
@@ -71,7 +92,7 @@ pub enum LoadError {
         /// What was to be measured.
         framework: Framework,
         /// Where it is.
-        addr: SocketAddr,
+        addr: Address,
         /// Which of the calls: ` of 128 bytes on connection 2 of 4`. Empty where there is but one connection and one size.
         call: String,
         /// What was wrong with the call.
@@ -93,7 +114,7 @@ pub enum CallError {
     /// A reply without `grpc-status`, neither in trailers nor in headers.
     #[error("reply without grpc-status")]
     NoStatus,
-    /// An HTTP status other than 200.
+    /// An HTTP status other than 200; of plain HTTP other than 2xx.
     #[error("HTTP status {0}")]
     Http(u16),
     /// A reply of another length than it should have, counted with its framing and without compression.
@@ -107,6 +128,9 @@ pub enum CallError {
     /// A reply of the right length with other bytes.
     #[error("reply differs from what was expected at byte {0}")]
     Mismatch(usize),
+    /// A reply with another message than the one expected.
+    #[error("reply is not the one expected: {0}")]
+    Unexpected(String),
     /// A reply compressed though no encoding was offered.
     #[error("reply is compressed, which was not offered")]
     Compressed,
@@ -139,6 +163,9 @@ pub enum CallError {
     /// The stream was reset.
     #[error("stream reset: {0}")]
     Reset(h2::Reason),
+    /// The connection broke under this call; the next opens another.
+    #[error("connection broke: {0}")]
+    Broken(String),
     /// The connection is gone, and with it this call and every later one.
     #[error("connection lost: {0}")]
     ConnectionLost(String),

@@ -20,6 +20,7 @@ pub(super) struct Meter {
     read: AtomicU64,
     written: AtomicU64,
     payload: AtomicU64,
+    replies: AtomicU64,
     settings: OnceLock<PeerSettings>,
 }
 
@@ -43,6 +44,15 @@ impl Meter {
         self.payload.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    /// Messages in streams of replies so far.
+    pub(super) fn replies(&self) -> u64 {
+        self.replies.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn add_replies(&self, messages: u64) {
+        self.replies.fetch_add(messages, Ordering::Relaxed);
+    }
+
     /// The server's settings, known once it has sent anything after them.
     pub(super) fn settings(&self) -> Option<PeerSettings> {
         self.settings.get().copied()
@@ -54,6 +64,7 @@ impl Meter {
 pub(super) struct Metered<S> {
     socket: S,
     meter: Arc<Meter>,
+    counts: bool,
     /// Gone once it has read all it wants.
     settings: Option<SettingsReader>,
 }
@@ -62,16 +73,28 @@ impl<S> Metered<S> {
     /// Of an HTTP/2 connection.
     pub(super) fn new(socket: S) -> (Self, Arc<Meter>) {
         let meter = Arc::<Meter>::default();
-        (Self { socket, meter: meter.clone(), settings: Some(SettingsReader::default()) }, meter)
+        (Self::sharing(socket, meter.clone()), meter)
+    }
+
+    /// One that counts and reads settings, with a meter that is there already.
+    pub(super) fn sharing(socket: S, meter: Arc<Meter>) -> Self {
+        Self { counts: true, ..Self::reading(socket, meter) }
     }
 
     /// One that counts and reads no settings; halves of a socket share a meter.
     pub(super) fn counting(socket: S, meter: Arc<Meter>) -> Self {
-        Self { socket, meter, settings: None }
+        Self { socket, meter, counts: true, settings: None }
+    }
+
+    /// One that reads settings and counts nothing: what is in the clear above TLS, whose socket counts.
+    pub(super) fn reading(socket: S, meter: Arc<Meter>) -> Self {
+        Self { socket, meter, counts: false, settings: Some(SettingsReader::default()) }
     }
 
     fn count_read(&mut self, bytes: &[u8]) {
-        self.meter.read.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        if self.counts {
+            self.meter.read.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        }
         if let Some(reader) = &mut self.settings
             && !reader.feed(bytes)
         {
@@ -84,7 +107,9 @@ impl<S> Metered<S> {
     }
 
     fn count_written(&self, written: &io::Result<usize>) {
-        if let Ok(n) = written {
+        if let Ok(n) = written
+            && self.counts
+        {
             self.meter.written.fetch_add(*n as u64, Ordering::Relaxed);
         }
     }

@@ -6,9 +6,11 @@
 //!
 //! - `driver`: opens connections, runs the preflight and the windows;
 //! - `http2`, `framed`, `raw`: transports, one call after another for one task; `pool`: their turns, where connections carry one call at
-//!   a time;
+//!   a time; `plain`: HTTP/1.1 and HTTP/2 without gRPC;
 //! - `engine`: tasks, pacing, draining, over the `Transport` trait, so that it is tested without a network;
 //! - `tally`, `latency`: what each task records, without a lock per call;
+//! - `address`: where a server listens, TCP or a Unix socket;
+//! - `call`: a call of the user's own in place of the echo;
 //! - `message`, `meter`, `wire`: what is sent and must come back, counted and read off the wire.
 //!
 //! # What the figures mean
@@ -30,8 +32,15 @@
 //! payload compared. That is after the call's time was taken; it costs the client CPU all the same. The longest reply that is
 //! read is twice what is expected and 1 KiB.
 //!
+//! A [`Call`] of the user's own has no echo: of its replies the status and the framing are checked, and the message only where one is
+//! to be expected.
+//!
+//! Of plain HTTP a reply is right with a status of 2xx and a whole body.
+//!
 //! How a stream ends that is open at the end of a window isn't looked at: its messages were answered.
 
+mod address;
+mod call;
 mod case;
 mod driver;
 mod engine;
@@ -41,6 +50,7 @@ mod http2;
 mod latency;
 mod message;
 mod meter;
+mod plain;
 mod pool;
 mod preflight;
 mod raw;
@@ -50,6 +60,11 @@ mod tally;
 mod window;
 mod wire;
 
+pub use address::Address;
+pub use call::{
+    Call, CallInfo, CallKind, Comparison, Method, ReflectionError, Schema, SchemaError, Tls, TlsError, TlsOptions,
+    headers, metadata, reflect,
+};
 pub use case::{CallMode, Case, MessagesPerStream, Sharing};
 pub use driver::Driver;
 pub use error::{CallError, LoadError};
@@ -60,3 +75,6 @@ pub use tally::Live;
 pub use window::{End, Window};
 pub(crate) use wire::IDENTITY;
 pub use wire::{PeerSettings, Wire};
+
+/// What this client calls itself.
+const AGENT: &str = concat!("analyze/", env!("CARGO_PKG_VERSION"));

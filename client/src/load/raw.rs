@@ -280,6 +280,7 @@ pub(super) async fn preflight(
     let largest = template.messages.iter().max_by_key(|message| message.frame_len);
     Ok(Wire {
         http_version: "TCP".to_owned(),
+        tls: None,
         content_type: None,
         response_content_type: None,
         request_encoding: IDENTITY.to_owned(),

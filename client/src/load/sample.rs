@@ -34,6 +34,8 @@ pub struct LoadSample {
     pub last_start: Option<Duration>,
     /// What the `error` calls failed of, most frequent first; the counts add up to `error`.
     pub errors: Vec<ErrorCount>,
+    /// Messages in the replies of calls that ended with a good status; `None` where each has one.
+    pub replies: Option<u64>,
     /// Bytes of payload that the calls were to carry, not compressed.
     pub payload_bytes: u64,
     /// Bytes written to the sockets from the first call to the last reply, framing included.

@@ -1,9 +1,9 @@
 //! What a driver is asked to do.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use super::{CallMode, Case, End, LoadError};
-use crate::scenario::{Compression, Framework, MAX_CONCURRENCY, MAX_PAYLOAD};
+use super::{Address, Call, CallMode, Case, End, LoadError};
+use crate::scenario::{Compression, Framework, MAX_CONCURRENCY, MAX_PAYLOAD, PayloadPattern, Protocol};
 
 /// Which server, which load, over which connections.
 #[derive(Debug, Clone)]
@@ -11,9 +11,11 @@ pub struct LoadSpec {
     /// What speaks at `addr`.
     pub framework: Framework,
     /// Where the server listens.
-    pub addr: SocketAddr,
+    pub addr: Address,
     /// What is sent.
     pub case: Case,
+    /// What is called in place of the echo. There with a framework of the user's own call alone.
+    pub call: Option<Arc<Call>>,
     /// The longest a TCP connection may take, up to a day.
     pub connect_timeout: Duration,
     /// The longest a call may take before it counts as an error, up to a day.
@@ -30,11 +32,12 @@ pub struct LoadSpec {
 impl LoadSpec {
     /// 5 s to connect, 30 s a call, and the window and frame sizes of our own servers: stream 4 MiB, connection 16 MiB, frame
     /// 1 MiB. Larger windows and frames made no difference beyond noise at 100 calls of 1 MiB in flight.
-    pub fn new(framework: Framework, addr: SocketAddr, case: Case) -> Self {
+    pub fn new(framework: Framework, addr: impl Into<Address>, case: Case) -> Self {
         Self {
             framework,
-            addr,
+            addr: addr.into(),
             case,
+            call: None,
             connect_timeout: Duration::from_secs(5),
             request_timeout: Duration::from_secs(30),
             stream_window: 4 << 20,
@@ -55,15 +58,40 @@ impl LoadSpec {
                 allowed: "0.001 to 1000000 calls a second",
             });
         }
+        if self.framework.protocol().is_framed() && matches!(self.addr, Address::Unix(_)) {
+            let value = self.addr.to_string();
+            return Err(LoadError::Spec {
+                field: "address",
+                value,
+                allowed: "HOST:PORT where calls are frames over TCP",
+            });
+        }
         let window = 65_535..=(1u64 << 31) - 1;
         let timeout = 1..=DAY;
+        if self.call.is_some() != self.framework.is_own_call() {
+            let value = self.framework.to_string();
+            return Err(LoadError::Spec {
+                field: "framework",
+                value,
+                allowed: "call, http1 or h2 with a call, and another without",
+            });
+        }
+        if self.call.is_some() != (self.case.pattern == PayloadPattern::Given) {
+            let value = self.case.pattern.to_string();
+            return Err(LoadError::Spec {
+                field: "payload pattern",
+                value,
+                allowed: "given with a call, and another without",
+            });
+        }
+        let smallest = u64::from(self.call.is_none());
         let requests = match self.case.window.end {
             End::After(_) => 1,
             End::Requests(count) => count,
         };
         let checks = [
             ("requests", requests, 1..=u64::MAX, "1 or more"),
-            ("payload", self.case.scenario.payload.largest(), 1..=MAX_PAYLOAD, "1 to 16777216 bytes"),
+            ("payload", self.case.scenario.payload.largest(), smallest..=MAX_PAYLOAD, "1 to 16777216 bytes"),
             ("response size", self.case.response_size.unwrap_or(0), 0..=MAX_PAYLOAD, "0 to 16777216 bytes"),
             ("concurrency", self.case.scenario.concurrency.into(), 1..=MAX_CONCURRENCY.into(), "1 to 10000"),
             ("connections", self.case.connections as u64, 1..=MAX_CONCURRENCY.into(), "1 to 10000"),
@@ -84,9 +112,11 @@ impl LoadSpec {
         let &Self { framework, case: Case { serialization, compression, accept_gzip, mode, .. }, .. } = self;
         let unable = |field, value: &str, why| LoadError::Unable { field, value: value.to_owned(), framework, why };
         framework.speaks(serialization).map_err(|why| unable("serialization", serialization.name(), why))?;
-        if framework.protocol().is_framed() {
+        let protocol = framework.protocol();
+        if protocol.is_framed() || protocol == Protocol::Http {
             let why = match framework {
                 Framework::Raw => "the raw echo carries bytes, no messages",
+                Framework::Http1 | Framework::H2 => "a plain request's body is as it is given",
                 _ => "its frames are calls, and say nothing of how their messages are compressed",
             };
             if compression != Compression::None {

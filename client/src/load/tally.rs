@@ -109,6 +109,7 @@ impl Ledger {
             scheduled,
             last_start: total.last_start.map(|last| last - begun),
             errors,
+            replies: None,
             payload_bytes: 0,
             sent_bytes: 0,
             received_bytes: 0,

@@ -6,8 +6,10 @@ use serde::{Deserialize, Serialize};
 /// allocate otherwise, so that figures compare only between equal wires.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wire {
-    /// `HTTP/2`, `TCP` for the raw echo, or how calls are framed over TCP: `Thrift framed in TTHeader`.
+    /// `HTTP/2`, `HTTP/1.1`, `TCP` for the raw echo, or how calls are framed over TCP: `Thrift framed in TTHeader`.
     pub http_version: String,
+    /// Version and cipher suite of TLS, as rustls names them; `None` where there is none.
+    pub tls: Option<String>,
     /// The request's content-type; `None` where nothing has one.
     pub content_type: Option<String>,
     /// The reply's content-type.

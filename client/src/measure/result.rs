@@ -28,7 +28,7 @@ pub use self::{
     },
 };
 use crate::{
-    load::{Case, MessagesPerStream, Wire},
+    load::{CallInfo, Case, MessagesPerStream, Wire},
     scenario::{PayloadPattern, Share},
 };
 
@@ -47,15 +47,16 @@ pub struct RunResult {
     pub label: String,
     /// Payload and concurrency, as `1MiB-100`.
     pub scenario: String,
-    /// The server under test: `triple`, `grpc`, `raw`, …
+    /// The server under test: `triple`, `grpc`, `raw`, … or, for any other, `call`, `http1` or `h2`.
     pub framework: String,
-    /// Bytes of payload in each request, and in each reply unless `response_size` says otherwise. Of a mix the mean.
+    /// Bytes of payload in each request, and in each reply unless `response_size` says otherwise. Of a mix the mean. Of a `call` the
+    /// encoded message.
     pub payload_size: u64,
     /// The sizes of a mix and how often each comes. `None` when all requests are of one size.
     pub payload_mix: Option<Vec<Share>>,
     /// What payloads are made of.
     pub payload_pattern: PayloadPattern,
-    /// Bytes of payload in each reply. `None` when each is as long as its request.
+    /// Bytes of payload in each reply. `None` when each is as long as its request, or as the server likes (`call`).
     pub response_size: Option<u64>,
     /// How the message is encoded: `protobuf`, `none`, …
     pub serialization: String,
@@ -63,10 +64,12 @@ pub struct RunResult {
     pub compression: String,
     /// Calls in flight at any time.
     pub concurrency: u32,
-    /// `unary` or `streaming`.
+    /// `unary` or `streaming`; `server_streaming` where a method of the user's own answers with a stream.
     pub call_mode: String,
     /// Messages in each stream. `None` for unary calls.
     pub messages_per_stream: Option<MessagesPerStream>,
+    /// What was called in place of the echo. `None` for the echo.
+    pub call: Option<CallInfo>,
     /// How the calls were sent.
     pub load: LoadShape,
     /// When the run started: RFC 3339, UTC.
@@ -78,7 +81,7 @@ pub struct RunResult {
     pub success_rate: Option<f64>,
     /// Calls started in the timed rounds: succeeded + failed + unfinished.
     pub total_requests: u64,
-    /// Calls answered with the echo.
+    /// Calls answered with the echo; those of a method of the user's own with status 0, and with what is to be expected.
     pub success_requests: u64,
     /// Calls answered with an error, or whose connection broke.
     pub failure_requests: u64,
@@ -122,7 +125,7 @@ pub struct RunResult {
 impl RunResult {
     /// The name that a result's files share, without what tells them apart:
     /// `{framework}_{payload}_{serialization}_{compression}_{concurrency}_{mode}`, with `_m{messages}` for long streams and
-    /// `_q{rate}` for a load at a rate.
+    /// `_q{rate}` for a load at a rate. Of a call the framework is `call-` and the method.
     pub fn file_stem(&self) -> String {
         let payload = match &self.payload_mix {
             Some(mix) => {
@@ -135,8 +138,9 @@ impl RunResult {
             _ => String::new(),
         };
         let rate = self.load.qps.map(|qps| format!("_q{qps}")).unwrap_or_default();
+        let call = self.call.as_ref().map(|call| format!("-{}", plain(&call.method))).unwrap_or_default();
         format!(
-            "{}_{payload}_{}_{}_{}_{}{stream}{rate}",
+            "{}{call}_{payload}_{}_{}_{}_{}{stream}{rate}",
             self.framework, self.serialization, self.compression, self.concurrency, self.call_mode
         )
     }
@@ -145,6 +149,11 @@ impl RunResult {
     pub fn file_name(&self) -> String {
         self.file_stem() + ".json"
     }
+}
+
+/// A method's name as a part of a file's, which has 255 bytes.
+fn plain(method: &str) -> String {
+    method.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).take(120).collect()
 }
 
 /// What was to be measured, and where: the part of a [`RunResult`] that is known before the first round.
@@ -156,6 +165,8 @@ pub struct RunMeta {
     pub framework: String,
     /// What was sent.
     pub case: Case,
+    /// See [`RunResult::call`].
+    pub call: Option<CallInfo>,
     /// See [`RunResult::serialization`].
     pub serialization: String,
     /// When the run started.

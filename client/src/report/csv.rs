@@ -41,7 +41,7 @@ pub fn csv(results: &[RunResult]) -> Result<String, CsvError> {
             return Err(CsvError("a result is no object".to_owned()));
         };
         let kitex = KITEX.iter().map(|(key, value)| ((*key).to_owned(), value(result)));
-        let keys = object.into_iter().filter(|(key, _)| !NESTED.contains(&key.as_str())).flat_map(flatten);
+        let keys = object.into_iter().filter(|(key, _)| !NESTED.contains(&key.as_str())).map(named).flat_map(flatten);
         let row: Vec<(String, Value)> = kitex.chain(keys).collect();
         if at == 0 {
             writer.write_record(row.iter().map(|(key, _)| key)).map_err(fail)?;
@@ -55,6 +55,14 @@ pub fn csv(results: &[RunResult]) -> Result<String, CsvError> {
 fn client_cpu_percent(result: &RunResult) -> Option<f64> {
     let cpus = result.environment.client_cpus.as_ref()?.len();
     Some(result.figures.client_cpu_utilisation_percent? * cpus as f64)
+}
+
+/// Of a call its method, so that there is one column whether there is a call or not.
+fn named((key, mut value): (String, Value)) -> (String, Value) {
+    if key == "call" {
+        value = value["method"].take();
+    }
+    (key, value)
 }
 
 /// An object's keys get its own key before theirs.

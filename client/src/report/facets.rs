@@ -24,6 +24,7 @@ pub(crate) struct Facet {
 
 /// All but the rate, in the order of columns and phrases.
 pub(crate) const FACETS: &[Facet] = &[
+    Facet { head: "call", value: |r| r.call.as_ref().map(|call| call.method.clone()), phrase: ["", ""], usual: "" },
     Facet {
         head: "serialization",
         value: |r| Some(r.serialization.clone()).filter(|name| name != "none"),
@@ -45,7 +46,7 @@ pub(crate) const FACETS: &[Facet] = &[
     },
     Facet {
         head: "pattern",
-        value: |r| Some(r.payload_pattern.to_string()),
+        value: |r| Some(r.payload_pattern.to_string()).filter(|_| r.call.is_none()),
         phrase: ["payload of ", ""],
         usual: "random",
     },

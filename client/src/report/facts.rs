@@ -10,7 +10,7 @@ use super::{
     columns::UNKNOWN,
 };
 use crate::{
-    load::{PeerSettings, Wire},
+    load::{CallInfo, Comparison, PeerSettings, Wire},
     measure::{
         cpu_list,
         result::{Environment, Files, RunResult, ServerOrigin},
@@ -28,7 +28,7 @@ pub(super) struct Run<'a> {
 /// Something of a result, with its name. `None` where it isn't known.
 type Fact = (&'static str, fn(&RunResult) -> Option<String>);
 
-const FACTS: [Fact; 15] = [
+const FACTS: [Fact; 16] = [
     ("commit", |r| commit(&r.environment)),
     ("compiler", |r| r.environment.rustc.clone()),
     ("kernel", |r| r.environment.kernel.clone()),
@@ -42,6 +42,7 @@ const FACTS: [Fact; 15] = [
     ("crates", |r| crates(&r.environment)),
     ("made with", |r| r.environment.framework_version.clone()),
     ("run by", |r| r.environment.runtime.clone()),
+    ("call", |r| r.call.as_ref().map(call)),
     ("wire", |r| r.wire.as_ref().map(wire)),
     ("HTTP/2 settings", |r| r.wire.as_ref().and_then(settings)),
 ];
@@ -237,6 +238,18 @@ fn origin(environment: &Environment) -> String {
 fn crates(environment: &Environment) -> Option<String> {
     let crates: Vec<String> = environment.crates.iter().map(|(name, version)| format!("{name} {version}")).collect();
     (!crates.is_empty()).then(|| crates.join(", "))
+}
+
+/// `my.Greeter/SayHello of {"name":"you"}, schema from reflection, replies not compared`
+fn call(call: &CallInfo) -> String {
+    let replies = match call.replies {
+        Comparison::None => "replies not compared",
+        Comparison::Expected => "replies compared",
+    };
+    if call.schema == "none" {
+        return format!("{}, {replies}", call.method);
+    }
+    format!("{} of {}, schema from {}, {replies}", call.method, call.request, call.schema)
 }
 
 /// `HTTP/2, application/grpc, encoding identity both ways, 1 connection`

@@ -2,7 +2,7 @@
 
 use super::facts::is_profiled;
 use crate::{
-    load::{MessagesPerStream, Sharing},
+    load::{CallInfo, Comparison, MessagesPerStream, Sharing},
     measure::{
         cpu_list,
         result::{RunResult, ServerOrigin},
@@ -17,10 +17,16 @@ const ROUND_MS: u64 = 5_000;
 const WARMUP_MS: u64 = 2_000;
 const FRAMEWORKS: [Framework; 2] = [Framework::Triple, Framework::Grpc];
 
+/// Headers that every call has, or compressed ones.
+const USUAL_HEADERS: [&str; 7] =
+    ["content-length", "content-type", "grpc-accept-encoding", "grpc-encoding", "host", "te", "user-agent"];
+
 /// What one command measures: every framework with every scenario at every rate.
 struct Line {
     scenarios: Vec<String>,
     frameworks: Vec<String>,
+    /// Flags of a call of the user's own, which takes the place of scenario and framework. Empty for the echo.
+    call: Vec<String>,
     /// Empty in a closed loop.
     rates: Vec<f64>,
     /// Flags of servers that ran already.
@@ -36,8 +42,8 @@ pub fn repeat(results: &[RunResult], label: Option<&str>) -> Vec<String> {
     let mut lines: Vec<Line> = results.iter().filter_map(|result| Line::of(result, results)).collect();
     let at_rates = |line: &Line| !line.rates.is_empty() && !line.profiled;
     lines = merged(lines, |a, b| {
-        let same =
-            (&a.scenarios, &a.frameworks, &a.servers, &a.flags) == (&b.scenarios, &b.frameworks, &b.servers, &b.flags);
+        let same = (&a.scenarios, &a.frameworks, &a.call, &a.servers, &a.flags)
+            == (&b.scenarios, &b.frameworks, &b.call, &b.servers, &b.flags);
         let joins = same && at_rates(a) && at_rates(b);
         if joins {
             a.rates.extend(&b.rates);
@@ -47,7 +53,9 @@ pub fn repeat(results: &[RunResult], label: Option<&str>) -> Vec<String> {
         joins
     });
     lines = merged(lines, |a, b| {
-        let joins = (&a.scenarios, &a.rates, &a.flags, a.profiled) == (&b.scenarios, &b.rates, &b.flags, b.profiled);
+        let joins = a.call.is_empty()
+            && b.call.is_empty()
+            && (&a.scenarios, &a.rates, &a.flags, a.profiled) == (&b.scenarios, &b.rates, &b.flags, b.profiled);
         if joins {
             a.frameworks.extend(b.frameworks.iter().cloned());
             a.servers.extend(b.servers.iter().cloned());
@@ -55,8 +63,8 @@ pub fn repeat(results: &[RunResult], label: Option<&str>) -> Vec<String> {
         joins
     });
     lines = merged(lines, |a, b| {
-        let joins = (&a.frameworks, &a.rates, &a.servers, &a.flags, a.profiled)
-            == (&b.frameworks, &b.rates, &b.servers, &b.flags, b.profiled);
+        let joins = (&a.frameworks, &a.call, &a.rates, &a.servers, &a.flags, a.profiled)
+            == (&b.frameworks, &b.call, &b.rates, &b.servers, &b.flags, b.profiled);
         if joins {
             a.scenarios.extend(b.scenarios.iter().cloned());
         }
@@ -93,16 +101,24 @@ impl Line {
         Some(Self {
             scenarios: vec![result.scenario.clone()],
             frameworks: vec![result.framework.clone()],
+            call: result.call.as_ref().map(|call| call_flags(call, result)).unwrap_or_default(),
             rates: result.load.qps.into_iter().collect(),
-            servers: address.flat_map(|addr| ["--addr".to_owned(), format!("{}={addr}", result.framework)]).collect(),
+            servers: address.flat_map(|addr| ["--addr".to_owned(), attached(result, addr)]).collect(),
             flags,
             profiled,
         })
     }
 
     fn text(&self, label: Option<&str>) -> String {
-        let mut words = vec!["analyze".to_owned(), "--scenario".to_owned(), self.scenarios.join(",")];
-        if self.frameworks != FRAMEWORKS.map(|framework| framework.to_string()) {
+        let mut words = vec!["analyze".to_owned()];
+        if self.call.is_empty() {
+            words.extend(["--scenario".to_owned(), self.scenarios.join(",")]);
+        } else {
+            let levels = self.scenarios.iter().filter_map(|scenario| scenario.rsplit('-').next());
+            words.extend(self.call.iter().cloned());
+            words.extend(["--concurrency".to_owned(), levels.collect::<Vec<_>>().join(",")]);
+        }
+        if self.call.is_empty() && self.frameworks != FRAMEWORKS.map(|framework| framework.to_string()) {
             words.extend(["--framework".to_owned(), self.frameworks.join(",")]);
         }
         if !self.rates.is_empty() {
@@ -119,6 +135,44 @@ impl Line {
     }
 }
 
+/// Where a server ran already. That of a call is the only one.
+fn attached(result: &RunResult, addr: &str) -> String {
+    if result.call.is_some() { addr.to_owned() } else { format!("{}={addr}", result.framework) }
+}
+
+/// The flags of a call. Values of headers, the expected reply and what is cut off of a long message are in no result: there is a `…`
+/// in their place. Nor are the files of certificates.
+fn call_flags(call: &CallInfo, result: &RunResult) -> Vec<String> {
+    let is_tls = result.wire.as_ref().is_some_and(|wire| wire.tls.is_some());
+    let mut flags = Vec::new();
+    match call.schema.as_str() {
+        "none" => flags.extend([format!("--{}", result.framework), url(call, result, is_tls)]),
+        "reflection" => flags.extend(["--call".to_owned(), call.method.clone(), "--reflection".to_owned()]),
+        file => flags.extend(["--call", &call.method, "--proto", file].map(str::to_owned)),
+    }
+    if !["{}", ""].contains(&call.request.as_str()) {
+        flags.extend(["--data".to_owned(), call.request.clone()]);
+    }
+    if call.replies == Comparison::Expected {
+        flags.extend(["--expect".to_owned(), "…".to_owned()]);
+    }
+    let names = result.wire.as_ref().map(|wire| wire.request_header_names.as_slice()).unwrap_or_default();
+    if is_tls && call.schema != "none" {
+        flags.push("--tls".to_owned());
+    }
+    let own = names.iter().filter(|name| !name.starts_with(':') && !USUAL_HEADERS.contains(&name.as_str()));
+    flags.extend(own.flat_map(|name| ["--metadata".to_owned(), format!("{name}: …")]));
+    flags
+}
+
+/// The URL of a plain request: its path at the address that was called.
+fn url(call: &CallInfo, result: &RunResult, is_tls: bool) -> String {
+    let scheme = if is_tls { "https" } else { "http" };
+    let path = call.method.split_once(' ').map_or("/", |(_, path)| path);
+    let host = result.environment.server_address.as_deref().filter(|addr| !addr.starts_with("unix:"));
+    format!("{scheme}://{}{path}", host.unwrap_or("localhost"))
+}
+
 /// The flags that tell a result's case and rounds from the usual ones, but for framework, scenario, rate and addresses.
 fn flags(result: &RunResult, run: &[RunResult]) -> Vec<String> {
     let mut flags: Vec<String> = Vec::new();
@@ -129,14 +183,21 @@ fn flags(result: &RunResult, run: &[RunResult]) -> Vec<String> {
     };
     let unlike = |value: &str, usual: &str| Some(value.to_owned()).filter(|value| value != usual);
     let streams = result.messages_per_stream;
-    flag("mode", unlike(&result.call_mode, "unary").filter(|_| !is_raw(result)));
+    flag("mode", unlike(&result.call_mode, "unary").filter(|_| !is_raw(result) && result.call.is_none()));
     flag(
         "messages-per-stream",
         streams.filter(|messages| *messages != MessagesPerStream::default()).map(|messages| messages.to_string()),
     );
-    flag("serialization", unlike(&result.serialization, Serialization::Protobuf.name()).filter(|_| !is_raw(result)));
+    flag(
+        "serialization",
+        unlike(&result.serialization, Serialization::Protobuf.name())
+            .filter(|_| !is_raw(result) && result.call.is_none()),
+    );
     flag("compression", unlike(&result.compression, Compression::None.name()));
-    flag("payload-pattern", unlike(result.payload_pattern.name(), PayloadPattern::Random.name()));
+    flag(
+        "payload-pattern",
+        unlike(result.payload_pattern.name(), PayloadPattern::Random.name()).filter(|_| result.call.is_none()),
+    );
     flag("response-size", result.response_size.map(format_size));
     // A server that ran already can't be told.
     flag("sleep", time(result.load.sleep_ms).filter(|_| is_started(result)));

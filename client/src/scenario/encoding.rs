@@ -63,9 +63,11 @@ pub enum PayloadPattern {
     Zeros,
     /// English words: a compressor leaves about a third.
     Text,
+    /// What the user gave: the message of a call of their own.
+    Given,
 }
 
-named!(PayloadPattern, "payload pattern", [Random = "random", Zeros = "zeros", Text = "text"]);
+named!(PayloadPattern, "payload pattern", [Random = "random", Zeros = "zeros", Text = "text"], [Given = "given"]);
 
 #[cfg(test)]
 mod tests {

@@ -15,6 +15,12 @@ pub enum Framework {
     Raw,
     /// Somebody else's, of one of the same protocols.
     Peer(&'static Peer),
+    /// Any server of gRPC, with a call of the user's own. Not among [`all`](Self::all): it is asked for by that call.
+    Call,
+    /// Any server of plain HTTP/1.1, with a request of the user's own; not among them either.
+    Http1,
+    /// The same over HTTP/2.
+    H2,
 }
 
 /// What goes over the wire.
@@ -30,6 +36,8 @@ pub enum Protocol {
     Thrift,
     /// Kitex Protobuf: protobuf messages in frames as Thrift has them.
     KitexProtobuf,
+    /// HTTP without an RPC protocol in it.
+    Http,
 }
 
 impl Protocol {
@@ -41,13 +49,14 @@ impl Protocol {
             Self::Raw => "raw",
             Self::Thrift => "Thrift",
             Self::KitexProtobuf => "Kitex Protobuf",
+            Self::Http => "HTTP",
         }
     }
 
     /// Whether calls are frames over TCP, with nothing beside the message: they can't be compressed, nor streamed.
     pub const fn is_framed(self) -> bool {
         match self {
-            Self::Triple | Self::Grpc => false,
+            Self::Triple | Self::Grpc | Self::Http => false,
             Self::Raw | Self::Thrift | Self::KitexProtobuf => true,
         }
     }
@@ -55,7 +64,7 @@ impl Protocol {
     /// How messages are encoded unless it is asked for.
     pub const fn serialization(self) -> Serialization {
         match self {
-            Self::Triple | Self::Grpc | Self::Raw | Self::KitexProtobuf => Serialization::Protobuf,
+            Self::Triple | Self::Grpc | Self::Raw | Self::KitexProtobuf | Self::Http => Serialization::Protobuf,
             Self::Thrift => Serialization::Thrift,
         }
     }
@@ -82,6 +91,9 @@ impl Framework {
             Self::Grpc => "grpc",
             Self::Raw => "raw",
             Self::Peer(peer) => peer.name,
+            Self::Call => "call",
+            Self::Http1 => "http1",
+            Self::H2 => "h2",
         }
     }
 
@@ -89,8 +101,9 @@ impl Framework {
     pub const fn protocol(self) -> Protocol {
         match self {
             Self::Triple => Protocol::Triple,
-            Self::Grpc => Protocol::Grpc,
+            Self::Grpc | Self::Call => Protocol::Grpc,
             Self::Raw => Protocol::Raw,
+            Self::Http1 | Self::H2 => Protocol::Http,
             Self::Peer(peer) => peer.protocol,
         }
     }
@@ -99,16 +112,27 @@ impl Framework {
     pub const fn default_port(self) -> u16 {
         match self {
             Self::Triple => 20000,
-            Self::Grpc => 50051,
+            Self::Grpc | Self::Call => 50051,
             Self::Raw => 40000,
+            Self::Http1 | Self::H2 => 80,
             Self::Peer(peer) => peer.port,
         }
+    }
+
+    /// Whether what is sent is the user's own, in place of the echo.
+    pub const fn is_own_call(self) -> bool {
+        matches!(self, Self::Call | Self::Http1 | Self::H2)
+    }
+
+    /// Whether a message is encoded in some way, so that it can be said how; else it is bytes.
+    pub const fn has_messages(self) -> bool {
+        !matches!(self.protocol(), Protocol::Raw | Protocol::Http)
     }
 
     /// Whether its debug endpoints have profiles.
     pub const fn has_profiles(self) -> bool {
         match self {
-            Self::Triple | Self::Grpc | Self::Raw => true,
+            Self::Triple | Self::Grpc | Self::Raw | Self::Call | Self::Http1 | Self::H2 => true,
             Self::Peer(peer) => peer.recipe.has_profiles(),
         }
     }
@@ -121,6 +145,7 @@ impl Framework {
         match (self, self.protocol(), serialization) {
             (_, protocol, _) if protocol.serialization() == serialization => Ok(()),
             (Self::Triple, _, Serialization::Hessian2 | Serialization::Msgpack) => Ok(()),
+            (Self::Call, ..) => Err("the call's message is protobuf, as its schema has it"),
             (Self::Peer(peer), ..) if peer.serializations.contains(&serialization) => Ok(()),
             (_, Protocol::Thrift, _) => Err("Thrift has an encoding of its own: thrift"),
             (_, Protocol::KitexProtobuf, _) => Err("Kitex Protobuf carries protobuf only"),
@@ -132,6 +157,7 @@ impl Framework {
             }
             (_, Protocol::Triple, _) => Err("this server has no service of it"),
             (_, Protocol::Raw, _) => Err("the raw echo carries bytes, no messages"),
+            (_, Protocol::Http, _) => Err("a plain request's body is as it is given"),
         }
     }
 }

@@ -46,14 +46,19 @@ pub struct NameError {
 /// Gives an enum its names: `ALL`, `name()`, and reading and writing by name.
 macro_rules! named {
     ($type:ident, $kind:literal, [$($variant:ident = $name:literal),+ $(,)?]) => {
+        $crate::scenario::named!($type, $kind, [$($variant = $name),+], []);
+    };
+    // The last list has names that can't be asked for.
+    ($type:ident, $kind:literal, [$($variant:ident = $name:literal),+ $(,)?], [$($made:ident = $given:literal),*]) => {
         impl $type {
-            /// Every one, in the order of tables.
+            /// Every one that can be asked for, in the order of tables.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
 
             /// The name on the command line and in files.
             pub const fn name(self) -> &'static str {
                 match self {
-                    $(Self::$variant => $name),+
+                    $(Self::$variant => $name,)+
+                    $(Self::$made => $given,)*
                 }
             }
         }

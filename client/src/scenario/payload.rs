@@ -23,7 +23,7 @@ pub struct Payload {
 /// A size and how many of a hundred messages have it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Share {
-    /// Bytes, 1 to [`MAX_PAYLOAD`].
+    /// Bytes, 1 to [`MAX_PAYLOAD`]; of a message of the user's own it may be 0.
     pub size: u64,
     /// Percent of the messages, 1 to 100; those of a mix add up to 100.
     pub percent: u32,
@@ -41,6 +41,13 @@ impl Payload {
     /// Of one size, which must be 1 to [`MAX_PAYLOAD`].
     pub fn of(size: u64) -> Option<Self> {
         Self::mix(&[Share { size, percent: 100 }])
+    }
+
+    /// A message of the user's own, which may be empty; [`MAX_PAYLOAD`] at most.
+    pub fn given(size: u64) -> Option<Self> {
+        let mut shares = [Share::default(); MAX_SHARES];
+        shares[0] = Share { size, percent: 100 };
+        (size <= MAX_PAYLOAD).then_some(Self { shares, len: 1 })
     }
 
     /// A mix of 1 to 8 different sizes, whose percents add up to 100.

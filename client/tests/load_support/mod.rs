@@ -1,6 +1,8 @@
 //! Servers that do right and wrong on purpose, in this process, and specs that suit them.
 #![allow(dead_code, reason = "each test program uses its share")]
 
+pub(crate) mod greeter;
+
 use std::{future::Future, net::SocketAddr, time::Duration};
 
 use analyze::{

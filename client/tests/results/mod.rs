@@ -4,12 +4,13 @@
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use analyze::{
-    load::{Case, End, ErrorCount, Latency, LoadSample, PeerSettings, Window, Wire},
+    load::{CallInfo, CallKind, Case, Comparison, End, ErrorCount, Latency, LoadSample, PeerSettings, Window, Wire},
     measure::result::{
         AllocCounters, ClientReading, ContextSwitches, Environment, Interval, LoadKind, MemoryUse, OpCounts, Others,
         PageFaults, PerOp, ProcessUse, RunMeta, RunResult, RunSample, ServerOrigin, ServerReading, Site, SiteTable,
         SourceKind, SyscallCounts,
     },
+    scenario::{Payload, PayloadPattern},
 };
 
 /// Compares a text with a file under `tests/golden`, or writes the file when `UPDATE_GOLDEN` is set.
@@ -142,6 +143,7 @@ pub fn sample(round: u32, requests: u64, costs: &Costs) -> RunSample {
             scheduled: None,
             last_start: Some(Duration::from_millis(999)),
             errors: Vec::new(),
+            replies: None,
             payload_bytes: requests * 128,
             sent_bytes: requests * 170,
             received_bytes: requests * 165,
@@ -185,17 +187,39 @@ pub fn at_a_rate(requests: u64, end: End) -> RunResult {
     RunResult::derive(meta, &samples)
 }
 
+/// A method of the user's own that answers with a stream of three messages.
+pub fn call() -> RunResult {
+    let costs = Costs { requests: 900, allocs: 4, requested: 979, usable: Some(1_024), cpu_us: 10 };
+    let mut meta = meta("call", 1);
+    meta.case.pattern = PayloadPattern::Given;
+    meta.case.scenario.payload = Payload::given(0).expect("an empty message");
+    meta.call = Some(CallInfo {
+        method: "my.Greeter/SayHello".to_owned(),
+        kind: CallKind::ServerStreaming,
+        schema: "reflection".to_owned(),
+        request: "{}".to_owned(),
+        reply: Some(r#"{"message":"hello"}"#.to_owned()),
+        replies: Comparison::None,
+    });
+    let mut sample = sample(1, 900, &costs);
+    sample.load.replies = Some(2_700);
+    sample.load.payload_bytes = 0;
+    RunResult::derive(meta, &[sample])
+}
+
 pub fn meta(framework: &str, rounds: u32) -> RunMeta {
     let settings = PeerSettings { max_concurrent_streams: Some(200), ..PeerSettings::default() };
     RunMeta {
         label: "t".to_owned(),
         framework: framework.to_owned(),
         case: Case::new("128B-50".parse().expect("a scenario"), Duration::from_secs(1)),
+        call: None,
         serialization: "protobuf".to_owned(),
         started: "2026-01-31T17:05:09Z".parse().expect("a time"),
         rounds,
         wire: Some(Wire {
             http_version: "HTTP/2".to_owned(),
+            tls: None,
             content_type: Some("application/grpc+proto".to_owned()),
             response_content_type: Some("application/grpc+proto".to_owned()),
             request_encoding: "identity".to_owned(),

@@ -6,7 +6,7 @@ use std::{
 };
 
 use analyze::{
-    load::MAX_RATE,
+    load::{Address, MAX_RATE},
     scenario::{MAX_CONCURRENCY, MAX_PAYLOAD},
     units::{UnitError, format_duration, parse_duration, parse_size},
 };
@@ -249,9 +249,12 @@ pub(crate) fn cpus(text: &str) -> Result<Vec<u32>, String> {
     Ok(cpus)
 }
 
-/// `HOST:PORT`, an IPv6 address in brackets. Nothing is looked up.
+/// `HOST:PORT`, an IPv6 address in brackets, or `unix:PATH`. Nothing is looked up.
 pub(crate) fn address(text: &str) -> Result<String, String> {
-    let wrong = || format!("{text:?}: must be HOST:PORT, as 127.0.0.1:20000 or [::1]:20000");
+    if Address::unix(text).is_some() {
+        return Ok(text.to_owned());
+    }
+    let wrong = || format!("{text:?}: must be HOST:PORT, as 127.0.0.1:20000 or [::1]:20000, or unix:PATH");
     let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
     let name = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
     let is_host = match name {
@@ -364,12 +367,25 @@ mod tests {
 
     #[test]
     fn addresses_have_a_host_and_a_port() {
-        for text in ["127.0.0.1:20000", "localhost:1", "[::1]:65535", "echo-1.lab:80"] {
+        for text in
+            ["127.0.0.1:20000", "localhost:1", "[::1]:65535", "echo-1.lab:80", "unix:/run/my.sock", "unix:my.sock"]
+        {
             assert_eq!(address(text), Ok(text.to_owned()));
         }
-        for text in
-            ["", ":1", "host", "host:", "host:0", "host:65536", "::1:80", "[::g]:80", "a b:1", "http://a:1", "a:+1"]
-        {
+        for text in [
+            "",
+            ":1",
+            "host",
+            "host:",
+            "host:0",
+            "host:65536",
+            "::1:80",
+            "[::g]:80",
+            "a b:1",
+            "http://a:1",
+            "a:+1",
+            "unix:",
+        ] {
             assert!(address(text).is_err(), "{text}");
         }
     }

@@ -105,6 +105,7 @@ pub(super) async fn preflight(
     preflight.call(0, largest, first.handle.exchange(largest, true)).await?;
     Ok(Wire {
         http_version: wire_name(template.framing).to_owned(),
+        tls: None,
         content_type: None,
         response_content_type: None,
         request_encoding: IDENTITY.to_owned(),

@@ -59,7 +59,7 @@ fn framing(spec: &LoadSpec) -> Framing {
     };
     match spec.framework.protocol() {
         Protocol::KitexProtobuf => Framing::KitexProtobuf(transport),
-        Protocol::Thrift | Protocol::Triple | Protocol::Grpc | Protocol::Raw => Framing::Thrift(transport),
+        _ => Framing::Thrift(transport),
     }
 }
 

@@ -1,22 +1,21 @@
 //! One call, ready to be sent any number of times: nothing in it is built or copied per call.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::sync::Arc;
 
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version,
     header::{CONTENT_TYPE, TE, USER_AGENT},
+    uri::PathAndQuery,
 };
 
 use crate::{
-    load::{CallError, LoadSpec, MessagesPerStream, message::Message},
+    load::{AGENT, CallError, LoadSpec, MessagesPerStream, message::Message},
     scenario::{Compression, Payload, Protocol},
 };
 
 pub(super) const GRPC_ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
 const GRPC_ACCEPT_ENCODING: HeaderName = HeaderName::from_static("grpc-accept-encoding");
 const GZIP: HeaderValue = HeaderValue::from_static("gzip");
-
-const AGENT: &str = concat!("analyze/", env!("CARGO_PKG_VERSION"));
 
 /// What every task of a driver sends.
 #[derive(Debug)]
@@ -54,11 +53,21 @@ impl Template {
         if offers_gzip {
             headers.insert(GRPC_ACCEPT_ENCODING, GZIP);
         }
+        let (uri, messages) = match &spec.call {
+            None => (uri("http", &spec.addr.authority(), PathAndQuery::from_static(path)), Message::of(case)),
+            Some(call) => {
+                replace(&mut headers, &call.metadata);
+                (
+                    uri(if call.tls.is_some() { "https" } else { "http" }, &call.authority, call.path.clone()),
+                    vec![Message::of_call(call, case.compression)],
+                )
+            }
+        };
         Arc::new(Self {
-            uri: uri(spec.addr, path),
+            uri,
             headers,
             payload: case.scenario.payload,
-            messages: Message::of(case),
+            messages,
             stream_length: case.stream_length(),
             offers_gzip,
         })
@@ -73,6 +82,11 @@ impl Template {
         request
     }
 
+    /// Whether a call may have any number of replies.
+    pub(super) fn has_streams_of_replies(&self) -> bool {
+        self.messages.iter().any(Message::has_stream_of_replies)
+    }
+
     /// What is wrong with a compressed reply behind these headers.
     pub(super) fn decompress(&self, head: &HeaderMap) -> Result<(), CallError> {
         if !self.offers_gzip {
@@ -85,11 +99,19 @@ impl Template {
     }
 }
 
-fn uri(addr: SocketAddr, path: &'static str) -> Uri {
+/// Puts headers in the place of those of the same name.
+fn replace(headers: &mut HeaderMap, others: &HeaderMap) {
+    others.keys().for_each(|name| drop(headers.remove(name)));
+    for (name, value) in others {
+        headers.append(name, value.clone());
+    }
+}
+
+fn uri(scheme: &str, authority: &str, path: PathAndQuery) -> Uri {
     Uri::builder()
-        .scheme("http")
-        .authority(addr.to_string())
+        .scheme(scheme)
+        .authority(authority)
         .path_and_query(path)
         .build()
-        .expect("a socket address is an authority, and the paths are constants")
+        .expect("a socket address is an authority, and a call's is one as well")
 }

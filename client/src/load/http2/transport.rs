@@ -23,6 +23,7 @@ pub(in crate::load) struct Http2Transport {
     handle: SendRequest<Bytes>,
     template: Arc<Template>,
     picker: Picker,
+    meter: Arc<Meter>,
     /// The share of the last call.
     share: usize,
     reply: Reply,
@@ -59,6 +60,8 @@ struct OpenReplies {
 pub(super) struct ReplyHeaders {
     pub(super) head: HeaderMap,
     pub(super) trailers: HeaderMap,
+    /// The message between them as people read it, where that was asked for and it isn't known beforehand.
+    pub(super) text: Option<String>,
 }
 
 impl Transport for Http2Transport {
@@ -103,16 +106,17 @@ impl Transport for Http2Transport {
 impl Http2Transport {
     /// The `task`th task's.
     pub(super) fn new(handle: SendRequest<Bytes>, template: Arc<Template>, task: usize, meter: Arc<Meter>) -> Self {
-        let picker = Picker::new(template.payload, task, meter);
-        Self { handle, template, picker, share: 0, reply: Reply::default(), stream: None }
+        let picker = Picker::new(template.payload, task, meter.clone());
+        Self { handle, template, picker, meter, share: 0, reply: Reply::default(), stream: None }
     }
 
     /// A stream of one message, verified, of the given share.
     pub(super) async fn exchange(&mut self, share: usize) -> Result<ReplyHeaders, CallError> {
         let stream = self.open().await?;
         let headers = self.last_message(stream, share, true).await?;
+        let text = self.reply.text(&self.template.messages[share])?;
         self.check()?;
-        Ok(headers)
+        Ok(ReplyHeaders { text, ..headers })
     }
 
     /// Whether the last reply was compressed.
@@ -147,7 +151,10 @@ impl Http2Transport {
         let trailers = replies.end().await?;
         self.reply.finish(&self.template.messages[share])?;
         sent.map_err(|_| CallError::StreamEnded)?;
-        Ok(ReplyHeaders { head: std::mem::take(&mut replies.head), trailers })
+        if self.template.has_streams_of_replies() {
+            self.meter.add_replies(self.reply.count());
+        }
+        Ok(ReplyHeaders { head: std::mem::take(&mut replies.head), trailers, text: None })
     }
 
     /// Sends one message of a stream and reads its reply.

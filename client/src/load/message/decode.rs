@@ -6,7 +6,7 @@ use bytes::Bytes;
 use echo_proto::envelope;
 use flate2::bufread::GzDecoder;
 
-use super::{Expected, Message, PREFIX, long_limit};
+use super::{ANSWER_LIMIT, Expected, Message, PREFIX, long_limit};
 use crate::load::CallError;
 
 impl Message {
@@ -26,8 +26,24 @@ impl Message {
                 equal_envelope(&[message.into()], *kind, payload)
             }
             Expected::Envelope(kind, payload) => equal_envelope(pieces, *kind, payload),
+            Expected::Answer(answer) => answer.compare(&plain(pieces, compressed)?),
         }
     }
+
+    /// A reply as people read it. `None` where it is known beforehand.
+    ///
+    /// # Errors
+    /// [`CallError::Decode`].
+    pub(super) fn text(&self, pieces: &[Bytes], compressed: bool) -> Result<Option<String>, CallError> {
+        match &self.expected {
+            Expected::Bytes(_) | Expected::Envelope(..) => Ok(None),
+            Expected::Answer(answer) => answer.text(&plain(pieces, compressed)?).map(Some),
+        }
+    }
+}
+
+fn plain(pieces: &[Bytes], compressed: bool) -> Result<Vec<u8>, CallError> {
+    if compressed { gunzip(pieces, ANSWER_LIMIT) } else { Ok(pieces.concat()) }
 }
 
 fn equal_envelope(message: &[Bytes], kind: envelope::Serialization, payload: &[u8]) -> Result<(), CallError> {
@@ -43,7 +59,8 @@ fn gunzip(pieces: &[Bytes], limit: usize) -> Result<Vec<u8>, CallError> {
     let failed = |what: String| CallError::Decode(format!("gzip: {what}"));
     let message = pieces.concat();
     let mut decoder = GzDecoder::new(&message[..]).take(limit as u64 + 1);
-    let mut plain = Vec::with_capacity(limit + 1);
+    // A known reply takes all of it; one that isn't may be a thousandth of the limit.
+    let mut plain = Vec::with_capacity(limit.min(1 << 20) + 1);
     // To its end, where the checksum is.
     decoder.read_to_end(&mut plain).map_err(|error| failed(error.to_string()))?;
     if plain.len() > limit {

@@ -11,7 +11,7 @@ mod pick;
 mod random;
 mod reply;
 
-use std::io::Write;
+use std::{io::Write, sync::Arc};
 
 use bytes::{BufMut, Bytes, BytesMut};
 use echo_proto::{benchmark::BenchmarkRequest, envelope};
@@ -19,8 +19,11 @@ use flate2::write::GzEncoder;
 use prost::Message as _;
 
 pub(super) use self::{echo::EchoCheck, pick::Picker, reply::Reply};
-use super::Case;
-use crate::scenario::Serialization;
+use super::{
+    Case,
+    call::{Answer, Call},
+};
+use crate::scenario::{Compression, Serialization};
 
 /// gRPC's prefix: a flag that says whether the message is compressed, and its length in four bytes, big-endian.
 const PREFIX: usize = 5;
@@ -73,6 +76,8 @@ enum Expected {
     Bytes(Bytes),
     /// An envelope with this payload. A server may write the same one in several ways.
     Envelope(envelope::Serialization, Bytes),
+    /// Whatever a method of the user's answers; or several such messages.
+    Answer(Arc<Answer>),
 }
 
 impl Expected {
@@ -81,7 +86,20 @@ impl Expected {
         match self {
             Self::Bytes(bytes) => bytes.len(),
             Self::Envelope(_, payload) => PREFIX + payload.len(),
+            Self::Answer(_) => PREFIX,
         }
+    }
+
+    /// The longest reply that is read, or decompressed, where its length can't be known.
+    fn limit(&self) -> usize {
+        match self {
+            Self::Answer(_) => ANSWER_LIMIT,
+            Self::Bytes(_) | Self::Envelope(..) => long_limit(self.len()),
+        }
+    }
+
+    fn is_stream(&self) -> bool {
+        matches!(self, Self::Answer(answer) if answer.is_stream())
     }
 }
 
@@ -93,13 +111,18 @@ impl Message {
                 None => (protobuf(request), Expected::Bytes(prefixed(0, &protobuf(reply)))),
                 Some(kind) => (envelope::encode_request(kind, request), Expected::Envelope(kind, reply)),
             };
-            let request = match case.compression.gzip_level() {
-                Some(level) => prefixed(1, &gzip(&request, level)),
-                None => prefixed(0, &request),
-            };
-            Self { request, expected }
+            Self { request: framed(&request, case.compression), expected }
         };
         Payloads::of(case).into_iter().map(message).collect()
+    }
+
+    pub(super) fn has_stream_of_replies(&self) -> bool {
+        self.expected.is_stream()
+    }
+
+    /// That of a call of the user's own.
+    pub(super) fn of_call(call: &Call, compression: Compression) -> Self {
+        Self { request: framed(&call.request, compression), expected: Expected::Answer(call.answer.clone()) }
     }
 }
 
@@ -116,7 +139,15 @@ fn protobuf(payload: Bytes) -> Bytes {
     BenchmarkRequest { payload }.encode_to_vec().into()
 }
 
-fn prefixed(flag: u8, message: &[u8]) -> Bytes {
+/// A request as it is sent.
+fn framed(message: &[u8], compression: Compression) -> Bytes {
+    match compression.gzip_level() {
+        Some(level) => prefixed(1, &gzip(message, level)),
+        None => prefixed(0, message),
+    }
+}
+
+pub(super) fn prefixed(flag: u8, message: &[u8]) -> Bytes {
     let mut framed = BytesMut::with_capacity(PREFIX + message.len());
     framed.put_u8(flag);
     framed.put_u32(message.len() as u32);
@@ -130,7 +161,10 @@ fn gzip(message: &[u8], level: u32) -> Bytes {
     encoder.write_all(message).and_then(|()| encoder.finish()).expect("a vector takes all that is written").into()
 }
 
-/// The longest reply that is read, or decompressed, where its length can't be known: a compressor makes what it can't shrink
+/// The longest message that is read where nothing is known of it. gRPC's own clients take 4 MiB unless told.
+pub(super) const ANSWER_LIMIT: usize = 64 << 20;
+
+/// The longest reply that is read, or decompressed, where its content is known but not its length: a compressor makes what it can't shrink
 /// longer by less than a thousandth and its header, and an envelope adds some tens of bytes and three in 32 KiB.
 fn long_limit(expected: usize) -> usize {
     2 * expected + 1024
@@ -141,12 +175,12 @@ mod tests {
     use std::{io::Read, time::Duration};
 
     use super::*;
-    use crate::scenario::{Compression, PayloadPattern};
+    use crate::scenario::PayloadPattern;
 
     fn expected(message: &Message) -> &[u8] {
         match &message.expected {
             Expected::Bytes(bytes) => bytes,
-            Expected::Envelope(..) => panic!("no bytes are expected of an envelope"),
+            Expected::Envelope(..) | Expected::Answer(_) => panic!("no bytes are expected of an envelope"),
         }
     }
 

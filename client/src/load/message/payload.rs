@@ -10,7 +10,8 @@ const SEED: u64 = 0x5eed;
 
 pub(super) fn payload(pattern: PayloadPattern, len: usize) -> Bytes {
     match pattern {
-        PayloadPattern::Random => random(len),
+        // What is given is nowhere made.
+        PayloadPattern::Random | PayloadPattern::Given => random(len),
         PayloadPattern::Zeros => vec![0; len].into(),
         PayloadPattern::Text => text(len),
     }

@@ -2,21 +2,24 @@
 
 use bytes::Bytes;
 
-use super::{Expected, Message, PREFIX, long_limit};
+use super::{Expected, Message, PREFIX};
 use crate::load::CallError;
 
 /// The reply a task reads, one after another.
 ///
 /// A protobuf reply that isn't compressed is known byte for byte, so that each piece is compared as it comes, where it is to be
 /// verified, and let go. Another is kept, if it is to be verified, until [`check`](Self::check) decodes it: those the caller
-/// says, and every one whose length differs from the last of its share that was right.
+/// says, and every one whose length differs from the last of its share that was right. Of a stream of replies the first is.
 #[derive(Debug, Default)]
 pub(in crate::load) struct Reply {
     now: State,
     /// Where it is kept, the message so far.
     pieces: Vec<Bytes>,
+    /// Whole messages before this one, where a call has several.
+    before: u64,
     /// By share of the mix, the length of the last kept reply that was right, prefix included.
     right_lens: Vec<usize>,
+    kept: Option<Kept>,
 }
 
 /// How far one reply is.
@@ -32,11 +35,20 @@ struct State {
     keep: bool,
 }
 
+/// The message that was kept.
+#[derive(Debug, Clone, Copy)]
+struct Kept {
+    len: usize,
+    compressed: bool,
+}
+
 impl Reply {
     /// Begins with the next one.
     pub(in crate::load) fn begin(&mut self, verify: bool) {
         self.now = State { verify, ..State::default() };
         self.pieces.clear();
+        self.before = 0;
+        self.kept = None;
     }
 
     /// Takes the next piece of the reply to the message of a share. It fails at the first byte beyond the reply, so that an
@@ -44,21 +56,41 @@ impl Reply {
     pub(in crate::load) fn accept(
         &mut self,
         mut piece: Bytes,
-        (share, message): (usize, &Message),
+        of: (usize, &Message),
         decompress: &Result<(), CallError>,
     ) -> Result<(), CallError> {
+        while let Some(rest) = self.accept_part(piece, of, decompress)? {
+            self.before += 1;
+            self.now = State::default();
+            piece = rest;
+        }
+        Ok(())
+    }
+
+    /// The same of one reply; what follows it, if several may come.
+    fn accept_part(
+        &mut self,
+        mut piece: Bytes,
+        (share, message): (usize, &Message),
+        decompress: &Result<(), CallError>,
+    ) -> Result<Option<Bytes>, CallError> {
         let received = self.now.received;
         self.now.received += piece.len();
         if received < PREFIX {
             let head = piece.split_to(piece.len().min(PREFIX - received));
             self.now.prefix[received..received + head.len()].copy_from_slice(&head);
             if self.now.received < PREFIX {
-                return Ok(());
+                return Ok(None);
             }
             self.read_prefix(share, message, decompress)?;
         }
+        let mut rest = None;
         if self.now.received > self.now.len {
-            return Err(CallError::Length { got: self.now.received, expected: self.now.len });
+            if !message.expected.is_stream() {
+                return Err(CallError::Length { got: self.now.received, expected: self.now.len });
+            }
+            rest = Some(piece.split_off(piece.len() - (self.now.received - self.now.len)));
+            self.now.received = self.now.len;
         }
         if self.now.keep && !piece.is_empty() {
             self.pieces.push(piece);
@@ -73,7 +105,7 @@ impl Reply {
                 return Err(CallError::Mismatch(begin + offset));
             }
         }
-        Ok(())
+        Ok(rest)
     }
 
     fn read_prefix(
@@ -99,11 +131,15 @@ impl Reply {
             }
             _ => return Err(CallError::Flag(flag)),
         }
-        let limit = long_limit(expected);
+        let limit = message.expected.limit();
         if self.now.len > limit {
             return Err(CallError::TooLong { got: self.now.len, limit });
         }
-        self.now.keep = self.now.verify || self.right_lens.get(share) != Some(&self.now.len);
+        let known = message.expected.is_stream() || self.right_lens.get(share) == Some(&self.now.len);
+        self.now.keep = self.now.verify || !known;
+        if self.now.keep {
+            self.kept = Some(Kept { len: self.now.len, compressed: self.now.compressed });
+        }
         Ok(())
     }
 
@@ -119,7 +155,8 @@ impl Reply {
 
     /// The verdict once nothing more comes.
     pub(in crate::load) fn finish(&self, message: &Message) -> Result<(), CallError> {
-        if self.is_whole() {
+        let none_came = self.now.received == 0 && message.expected.is_stream();
+        if self.is_whole() || none_came {
             return Ok(());
         }
         let expected = if self.now.received < PREFIX { message.expected.len() } else { self.now.len };
@@ -128,17 +165,24 @@ impl Reply {
 
     /// Reads what was kept of a whole reply.
     pub(in crate::load) fn check(&mut self, (share, message): (usize, &Message)) -> Result<(), CallError> {
-        if !self.now.keep {
-            return Ok(());
-        }
-        message.compare(&self.pieces, self.now.compressed)?;
+        let Some(kept) = self.kept.take() else { return Ok(()) };
+        message.compare(&self.pieces, kept.compressed)?;
         if self.right_lens.len() <= share {
             self.right_lens.resize(share + 1, 0);
         }
-        self.right_lens[share] = self.now.len;
+        self.right_lens[share] = kept.len;
         self.pieces.clear();
-        self.now.keep = false;
         Ok(())
+    }
+
+    /// What was kept of it, as people read it; `None` where it is known beforehand, or none came.
+    pub(in crate::load) fn text(&self, message: &Message) -> Result<Option<String>, CallError> {
+        self.kept.map_or(Ok(None), |kept| message.text(&self.pieces, kept.compressed))
+    }
+
+    /// How many messages came.
+    pub(in crate::load) fn count(&self) -> u64 {
+        self.before + u64::from(self.is_whole())
     }
 }
 

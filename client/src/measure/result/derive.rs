@@ -4,7 +4,10 @@ use super::{
     AllocCounters, BytesBasis, Figures, Files, Interval, LatencySummary, LoadKind, LoadShape, PerOp, ProcessUse, Round,
     RunMeta, RunResult, RunSample, SCHEMA_VERSION, ServerReading, SiteTable, SlowCalls, SyscallCounts, warnings,
 };
-use crate::{load::Latency, stats};
+use crate::{
+    load::{CallKind, Latency},
+    stats,
+};
 
 const NS_PER_US: f64 = 1e3;
 const NS_PER_S: f64 = 1e9;
@@ -30,6 +33,7 @@ impl RunResult {
     ) -> Self {
         let (basis, case) = (bytes_basis(&rounds), meta.case);
         let context = Context {
+            echoes: meta.call.is_none(),
             payload: (!case.scenario.payload.is_mix()).then(|| case.scenario.payload.mean()),
             response_size: case.response_size,
             basis,
@@ -55,9 +59,13 @@ impl RunResult {
             serialization: meta.serialization,
             compression: case.compression.to_string(),
             concurrency: case.scenario.concurrency,
-            call_mode: case.mode.to_string(),
+            call_mode: match meta.call.as_ref().map(|call| call.kind) {
+                Some(CallKind::ServerStreaming) => "server_streaming".to_owned(),
+                Some(CallKind::Unary) | None => case.mode.to_string(),
+            },
             messages_per_stream: case.stream_length(),
             load: LoadShape::from(&case),
+            call: meta.call,
             timestamp: meta.started.to_string(),
             figures: Figures {
                 client_memory_peak_mb: peak_mb(&rounds, |r| r.client_process),
@@ -91,6 +99,7 @@ impl RunResult {
     /// The figures of each round in which calls succeeded: what medians and spreads are of.
     pub fn figures_by_round(&self) -> Vec<Figures> {
         let context = Context {
+            echoes: self.call.is_none(),
             payload: self.payload_mix.is_none().then_some(self.payload_size),
             response_size: self.response_size,
             basis: self.bytes_per_op_basis,
@@ -125,6 +134,8 @@ impl RunResult {
 
 /// What a round's figures depend on beside the round.
 struct Context {
+    /// Whether a request's payload comes back, so that it can be said how often it was copied.
+    echoes: bool,
     /// Bytes in each request. `None` of a mix.
     payload: Option<u64>,
     response_size: Option<u64>,
@@ -168,6 +179,7 @@ impl Round {
             allocs_per_op: per_op(server.calls()),
             frees_per_op: per_op(server.frees),
             copies_per_op: requested_bytes_per_op
+                .filter(|_| context.echoes)
                 .zip(self.payload(context))
                 .and_then(|(bytes, payload)| ratio(bytes, payload)),
             server_cpu_us_per_op: per_op(server_cpu).map(|ns| ns / NS_PER_US),

@@ -47,7 +47,8 @@ impl Interval<ServerReading> {
         Some(self.after.counters?.since(&self.before.counters?))
     }
 
-    /// Requests between the readings, all methods together. `None` without counts, or when they went down.
+    /// Requests between the readings, all methods together. `None` without counts, when they went down, or when none was counted: a
+    /// server may count nothing, or other methods only.
     pub fn ops(&self) -> Option<OpCounts> {
         let (before, after) = (self.before.ops.as_ref()?, self.after.ops.as_ref()?);
         let mut sum = OpCounts::default();
@@ -57,7 +58,7 @@ impl Interval<ServerReading> {
             sum.ok += now.ok.checked_sub(then.ok)?;
             sum.error += now.error.checked_sub(then.error)?;
         }
-        Some(sum)
+        (sum != OpCounts::default()).then_some(sum)
     }
 
     /// CPU time between the readings, ns.
@@ -80,4 +81,23 @@ impl Interval<ClientReading> {
 
 fn increase(before: Option<u64>, after: Option<u64>) -> Option<u64> {
     after?.checked_sub(before?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading(counts: &[(&str, u64)]) -> ServerReading {
+        let ops = counts.iter().map(|&(method, ok)| (method.to_owned(), OpCounts { started: ok, ok, error: 0 }));
+        ServerReading { ops: Some(ops.collect()), ..ServerReading::default() }
+    }
+
+    #[test]
+    fn a_server_that_counts_no_request_has_no_count() {
+        let ops = |before, after| Interval { before: reading(before), after: reading(after) }.ops().map(|ops| ops.ok);
+        assert_eq!(ops(&[("a", 1)], &[("a", 3), ("b", 4)]), Some(6));
+        assert_eq!(ops(&[], &[]), None, "none at all");
+        assert_eq!(ops(&[("other", 7)], &[("other", 7)]), None, "other methods only");
+        assert_eq!(ops(&[("a", 3)], &[("a", 1)]), None, "started again");
+    }
 }

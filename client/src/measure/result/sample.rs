@@ -126,6 +126,8 @@ pub struct Round {
     pub latency: LatencySummary,
     /// Response times of the calls in `ok`: from the moment a call was to start to its reply. `None` without a rate.
     pub response: Option<LatencySummary>,
+    /// Messages in the replies of calls, where a method answers with a stream of them. `None` where each has one.
+    pub replies: Option<u64>,
     /// Bytes of payload that the calls were to carry, not compressed.
     pub payload_bytes: u64,
     /// Bytes written to the sockets from the first call to the last reply, framing included.
@@ -190,6 +192,7 @@ impl From<&RunSample> for Round {
             last_start_ns: load.last_start.map(nanos),
             latency: LatencySummary::from(&load.latency),
             response: load.response.as_ref().map(LatencySummary::from),
+            replies: load.replies,
             payload_bytes: load.payload_bytes,
             sent_bytes: load.sent_bytes,
             received_bytes: load.received_bytes,

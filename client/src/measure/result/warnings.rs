@@ -6,7 +6,7 @@ use super::{
     BytesBasis, Figures, Interval, LoadKind, PerOp, Round, RunResult, Sampling, ServerOrigin, ServerReading, SiteTable,
 };
 use crate::{
-    load::{Case, IDENTITY},
+    load::{Address, Case, IDENTITY},
     measure::shared_cpus,
     scenario::{Compression, Framework},
     units::thousands,
@@ -184,7 +184,7 @@ fn counters(result: &RunResult, warnings: &mut Vec<String>) {
     let readings: Vec<&Interval<ServerReading>> = result.rounds.iter().filter_map(|r| r.server.as_ref()).collect();
     if !readings.iter().any(|server| server.counters().is_some()) {
         warnings.push("the server doesn't count its allocations: B/op and allocs/op are unknown".to_owned());
-    } else if readings.iter().any(|server| server.ops().is_none()) {
+    } else if result.rounds.iter().any(|r| r.ok > 0 && r.server.as_ref().is_some_and(|server| server.ops().is_none())) {
         warnings
             .push("the server doesn't count its requests: per-op figures use the load generator's count".to_owned());
     }
@@ -233,7 +233,9 @@ fn cpus(result: &RunResult, warnings: &mut Vec<String>) {
 }
 
 fn is_loopback(addr: Option<&str>) -> bool {
-    addr.and_then(|addr| addr.parse::<SocketAddr>().ok()).is_some_and(|addr| addr.ip().is_loopback())
+    addr.is_some_and(|addr| {
+        Address::unix(addr).is_some() || addr.parse::<SocketAddr>().is_ok_and(|addr| addr.ip().is_loopback())
+    })
 }
 
 fn most_frequent_error(rounds: &[Round]) -> Option<&str> {

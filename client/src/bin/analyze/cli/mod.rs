@@ -1,6 +1,7 @@
 //! The command line. What clap found goes to `plan` as plain text and numbers.
 
 mod ab;
+mod call;
 mod criteria;
 mod diff;
 mod peers;
@@ -18,6 +19,7 @@ use echo_server::cli::Serve;
 
 pub(crate) use self::{
     ab::{AaArgs, AbArgs},
+    call::CallArgs,
     criteria::{CriteriaArgs, SizeArgs},
     diff::{DiffArgs, DiffWidths},
     peers::{PeersAction, PeersArgs},
@@ -52,6 +54,7 @@ Examples:
   analyze --scenario 128B-100 --framework grpc-go,grpc
   analyze suite --config config.yaml --dry-run
   analyze --framework grpc --addr grpc=127.0.0.1:50051 --debug grpc=http://127.0.0.1:6060 --scenario 1KiB-50
+  analyze --addr 127.0.0.1:50051 --reflection --call my.Greeter/SayHello --data '{\"name\":\"you\"}' --concurrency 50
   analyze serve triple          then: curl localhost:8000/debug/pprof/profile?seconds=5 > cpu.pb.gz
   analyze top cpu.pb.gz
   analyze top before --by crate whose allocations they are, per op, and which layers'

@@ -4,13 +4,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Format;
+use super::{CallArgs, Format};
 
 /// Flags of a measurement.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) sent: SentArgs,
+    #[command(flatten)]
+    pub(crate) call: CallArgs,
     #[command(flatten)]
     pub(crate) load: LoadArgs,
     #[command(flatten)]
@@ -30,7 +32,7 @@ pub(crate) struct SentArgs {
     /// Payloads, each with every --concurrency, in place of --scenario; a mix is 128B:80%,1MiB:20%
     #[arg(long, value_name = "SIZE,…", allow_hyphen_values = true)]
     pub(crate) payload: Vec<String>,
-    /// Calls in flight, 1 to 10000, for --payload
+    /// Calls in flight, 1 to 10000, for --payload and --call
     #[arg(long, value_name = "N,…", value_delimiter = ',', allow_hyphen_values = true)]
     pub(crate) concurrency: Vec<String>,
     /// unary, or streaming: open, one message, close
@@ -109,11 +111,12 @@ pub(crate) struct LoadArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Servers")]
 pub(crate) struct ServerArgs {
-    /// Servers to measure: triple, grpc, raw, and those of other frameworks that analyze peers lists
-    #[arg(long, value_name = "F,…", value_delimiter = ',', default_value = "triple,grpc", allow_hyphen_values = true)]
+    /// Servers to measure: triple, grpc, raw, and those of other frameworks that analyze peers lists [default: triple,grpc]
+    #[arg(long, value_name = "F,…", value_delimiter = ',', allow_hyphen_values = true)]
     pub(crate) framework: Vec<String>,
-    /// Measure a server that runs already, in place of one of our own; needs --debug for what it allocates
-    #[arg(long, value_name = "F=HOST:PORT", allow_hyphen_values = true)]
+    /// Measure a server that runs already, in place of one of our own; needs --debug for what it allocates. The server of a
+    /// --call is given without F=, as --debug and --pid are
+    #[arg(long, value_name = "F=HOST:PORT|F=unix:PATH", allow_hyphen_values = true)]
     pub(crate) addr: Vec<String>,
     /// Debug endpoints of a server given with --addr
     #[arg(long, value_name = "F=URL", allow_hyphen_values = true)]

@@ -1,9 +1,9 @@
 //! One cell: a server connected, measured round by round, profiled, saved.
 
-use std::{net::SocketAddr, time::Duration};
+use std::time::Duration;
 
 use analyze::{
-    load::{Case, Driver, Live, MessagesPerStream, Wire},
+    load::{Address, Case, Driver, Live, MessagesPerStream, Wire},
     measure::{
         self, AllocsPass, AllocsRecord, DebugClient, PassError, ServerProcess, Target, allocs_pass, cpu_pass,
         describe_machine, heap_pass, measure_round,
@@ -50,7 +50,7 @@ pub(super) struct Cell {
 /// A server that a cell talks to.
 pub(super) struct Server {
     pub(super) process: Option<ServerProcess>,
-    pub(super) addr: SocketAddr,
+    pub(super) addr: Address,
     pub(super) debug: Option<DebugClient>,
 }
 
@@ -58,7 +58,7 @@ impl Server {
     /// Starts it, or takes the one that runs already.
     pub(super) async fn of(subject: &Subject, profiler: HeapProfiler, bench: Bench<'_>) -> anyhow::Result<Self> {
         match &subject.origin {
-            Origin::Attach { addr, debug, .. } => Ok(Self { process: None, addr: *addr, debug: debug.clone() }),
+            Origin::Attach { addr, debug, .. } => Ok(Self { process: None, addr: addr.clone(), debug: debug.clone() }),
             Origin::Start(program) => {
                 let log = bench.store.path(Artifact::ServerLog, &subject.file_stem(&bench.plan.label));
                 let process = servers::start(subject, program, profiler, bench, log).await?;
@@ -66,7 +66,7 @@ impl Server {
                     Program::Command { debug, .. } => debug.clone(),
                     Program::This | Program::Build(_) | Program::Peer(_) => servers::debug_client(&process)?,
                 };
-                let addr = process.ready().addr;
+                let addr = process.ready().addr.into();
                 Ok(Self { process: Some(process), addr, debug })
             }
         }
@@ -349,7 +349,7 @@ async fn prepare(
     started: &mut Option<ServerProcess>,
 ) -> anyhow::Result<Target> {
     let Server { process, addr, debug } = Server::of(subject, HeapProfiler::Off, bench).await?;
-    describe(meta, subject, bench, addr, process.as_ref());
+    describe(meta, subject, bench, &addr, process.as_ref());
     *started = process;
     match &debug {
         Some(debug) => describe_program(meta, debug).await?,
@@ -361,6 +361,7 @@ async fn prepare(
     }
     let mut driver = Driver::connect(subject.load(addr, bench.plan.connect_timeout)).await?;
     let wire = driver.preflight().await?;
+    meta.call = driver.call_info();
     meta.warnings.extend(queueing(&wire, &subject.case, bench.plan.names)?);
     meta.wire = Some(wire);
     Ok(Target { driver, debug, pid })
@@ -382,7 +383,7 @@ async fn process_id(subject: &Subject, started: Option<&ServerProcess>, debug: O
 }
 
 /// What is known of a cell once there is a server.
-fn describe(meta: &mut RunMeta, subject: &Subject, bench: Bench<'_>, addr: SocketAddr, server: Option<&ServerProcess>) {
+fn describe(meta: &mut RunMeta, subject: &Subject, bench: Bench<'_>, addr: &Address, server: Option<&ServerProcess>) {
     let environment = &mut meta.environment;
     environment.server = if subject.is_ours() { ServerOrigin::Started } else { ServerOrigin::Attached };
     environment.server_address = Some(addr.to_string());

@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use analyze::{
-    scenario::Framework,
-    units::{format_duration, thousands},
-};
+use analyze::units::{format_duration, thousands};
 
 use super::columns::aligned;
 use crate::plan::{Origin, Plan, Subject, cells};
@@ -36,7 +33,7 @@ pub(super) fn text(plan: &Plan) -> String {
 
 fn row(number: usize, subject: &Subject) -> [String; 10] {
     let case = &subject.case;
-    let server = match subject.origin {
+    let server = match &subject.origin {
         Origin::Start(_) => subject.framework.to_string(),
         Origin::Attach { addr, .. } => format!("{} at {addr}", subject.framework),
     };
@@ -44,7 +41,7 @@ fn row(number: usize, subject: &Subject) -> [String; 10] {
         Some(messages) if messages != Default::default() => format!("streaming {messages}"),
         _ => case.mode.to_string(),
     };
-    let known = |value: String| if subject.framework == Framework::Raw { "–".to_owned() } else { value };
+    let known = |value: String| if !subject.framework.has_messages() { "–".to_owned() } else { value };
     let profiles = if subject.profiled { " + profiles" } else { "" };
     [
         number.to_string(),

@@ -55,6 +55,7 @@ mod tests {
             label: "t".to_owned(),
             framework: framework.to_string(),
             case,
+            call: None,
             serialization: "protobuf".to_owned(),
             started: jiff::Timestamp::UNIX_EPOCH,
             rounds: 0,

@@ -164,7 +164,7 @@ pub(super) async fn reach_attached(plan: &Plan) -> anyhow::Result<()> {
             continue;
         }
         let name = |key| plan.names.of_server(*framework, key);
-        match Driver::connect(subject.load(*addr, plan.connect_timeout)).await {
+        match Driver::connect(subject.load(addr.clone(), plan.connect_timeout)).await {
             Ok(_) => {}
             Err(error @ (LoadError::Connect { .. } | LoadError::ConnectTimeout { .. })) => {
                 return Err(UsageError(format!("{} {addr}: {error}", name("addr"))).into());

@@ -101,7 +101,7 @@ fn handler_flags(framework: Framework, case: &Case) -> Vec<String> {
         Framework::Grpc => case.accept_gzip || level.is_some(),
         // Answers a compressed request compressed.
         Framework::Peer(_) => case.accept_gzip,
-        Framework::Raw => false,
+        Framework::Raw | Framework::Call | Framework::Http1 | Framework::H2 => false,
     };
     if gzip {
         flags.push("--accept-gzip".to_owned());

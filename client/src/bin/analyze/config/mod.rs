@@ -31,7 +31,7 @@
 //! | `load.response_size` | bytes of payload in each reply | the request's |
 //! | `load.sleep` | how long the handler waits before each reply, 1h at most | 0 |
 //! | `load.accept_gzip` | `true`, `false`: whether gzipped replies are asked for | `false` |
-//! | `servers.F.addr` | `HOST:PORT` of a server that runs already, in place of one of ours | `service.port.F` here |
+//! | `servers.F.addr` | `HOST:PORT`, or `unix:PATH`, of a server that runs already, in place of one of ours | `service.port.F` here |
 //! | `servers.F.debug` | `http://HOST:PORT` of its debug endpoints | none |
 //! | `servers.F.pid` | its process, for CPU and memory | none |
 //! | `server_cpus`, `client_cpus` | CPUs as `0,2-3` | half each |

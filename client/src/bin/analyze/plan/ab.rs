@@ -5,9 +5,9 @@ use std::{
     time::Duration,
 };
 
-use analyze::{compare::Criteria, store::Label};
+use analyze::{compare::Criteria, load::Address, store::Label};
 
-use super::{Origin, Plan, Program, UsageError, cases::read};
+use super::{Names, Origin, Plan, Program, UsageError, cases::read};
 use crate::{
     cli::{AaArgs, AbArgs, OutputArgs, RunArgs},
     values,
@@ -161,10 +161,10 @@ fn plan(mut run: RunArgs, allowed: &[u32], starts: bool) -> Result<Plan, UsageEr
 /// Lets a command serve what is at `--addr`.
 fn serve_by(plan: &mut Plan, name: &str, command: &str) -> Result<(), UsageError> {
     for subject in plan.groups.iter_mut().flat_map(|group| &mut group.subjects) {
-        let Origin::Attach { addr, debug, .. } = &subject.origin else {
-            let framework = subject.framework;
+        let Origin::Attach { addr: Address::Tcp(addr), debug, .. } = &subject.origin else {
+            let addr = Names::Flags.of_server(subject.framework, "addr");
             return Err(UsageError(format!(
-                "--{name}-cmd: where its server listens must be said for each --framework, with --addr {framework}=HOST:PORT"
+                "--{name}-cmd: where its server listens must be said for each --framework, with {addr}=HOST:PORT"
             )));
         };
         subject.origin =

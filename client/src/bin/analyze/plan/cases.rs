@@ -3,12 +3,12 @@
 use std::{fmt::Display, str::FromStr, time::Duration};
 
 use analyze::{
-    load::{CallMode, Case, End, MessagesPerStream, Sharing, Window},
-    scenario::{Payload, Scenario},
+    load::{Call, CallMode, Case, End, MessagesPerStream, Sharing, Window},
+    scenario::{Payload, PayloadPattern, Scenario},
     units::format_duration,
 };
 
-use super::UsageError;
+use super::{UsageError, call::payload};
 use crate::{
     cli::{LoadArgs, SentArgs},
     values,
@@ -17,8 +17,11 @@ use crate::{
 const DURATION: Duration = Duration::from_secs(5);
 
 /// Every case that the flags ask for, rates innermost.
-pub(super) fn cases(sent: &SentArgs, load: &LoadArgs) -> Result<Vec<Case>, UsageError> {
-    let scenarios = scenarios(sent)?;
+pub(super) fn cases(sent: &SentArgs, load: &LoadArgs, call: Option<&Call>) -> Result<Vec<Case>, UsageError> {
+    let scenarios = match call {
+        Some(call) => scenarios_of_call(sent, call)?,
+        None => scenarios(sent)?,
+    };
     let windows = windows(load)?;
     let mode = read("--mode", &sent.mode, CallMode::from_str)?;
     let sharing = match (load.pool, load.mux) {
@@ -31,7 +34,10 @@ pub(super) fn cases(sent: &SentArgs, load: &LoadArgs) -> Result<Vec<Case>, Usage
         serialization: optional("--serialization", &sent.serialization, str::parse)?.unwrap_or_default(),
         compression: read("--compression", &sent.compression, str::parse)?,
         accept_gzip: sent.accept_gzip,
-        pattern: read("--payload-pattern", &sent.payload_pattern, str::parse)?,
+        pattern: match call {
+            Some(_) => PayloadPattern::Given,
+            None => read("--payload-pattern", &sent.payload_pattern, str::parse)?,
+        },
         response_size: optional("--response-size", &sent.response_size, values::response_size)?,
         sleep: sleep(sent, load)?,
         mode,
@@ -52,6 +58,22 @@ pub(super) fn connections_of(asked: Option<u32>, sharing: Sharing, concurrency: 
     asked.unwrap_or(usual) as usize
 }
 
+/// The call's message with each concurrency.
+fn scenarios_of_call(sent: &SentArgs, call: &Call) -> Result<Vec<Scenario>, UsageError> {
+    if sent.concurrency.is_empty() {
+        let problem = "--concurrency is missing: the calls in flight, as in --concurrency 50";
+        return Err(UsageError(problem.to_owned()));
+    }
+    let payload = payload(call).ok_or_else(|| UsageError("--data: must be 16 MiB at most".to_owned()))?;
+    let levels = concurrencies(sent)?;
+    Ok(levels.into_iter().map(|concurrency| Scenario { payload, concurrency }).collect())
+}
+
+fn concurrencies(sent: &SentArgs) -> Result<Vec<u32>, UsageError> {
+    let level = |text: &String| read("--concurrency", text, values::callers);
+    sent.concurrency.iter().map(level).collect::<Result<_, _>>().map(unique)
+}
+
 /// Either way of saying what is sent; never empty.
 fn scenarios(sent: &SentArgs) -> Result<Vec<Scenario>, UsageError> {
     match (sent.scenario.is_empty(), sent.payload.is_empty(), sent.concurrency.is_empty()) {
@@ -61,9 +83,7 @@ fn scenarios(sent: &SentArgs) -> Result<Vec<Scenario>, UsageError> {
             for text in &sent.payload {
                 payloads.extend(read("--payload", text, payload_list)?);
             }
-            let level = |text: &String| read("--concurrency", text, values::callers);
-            let levels: Vec<u32> = sent.concurrency.iter().map(level).collect::<Result<_, _>>()?;
-            let (payloads, levels) = (unique(payloads), unique(levels));
+            let (payloads, levels) = (unique(payloads), concurrencies(sent)?);
             let with_each = |payload| levels.iter().map(move |&concurrency| Scenario { payload, concurrency });
             Ok(payloads.into_iter().flat_map(with_each).collect())
         }

@@ -4,6 +4,7 @@
 //! comes after knows no other thing.
 
 mod ab;
+mod call;
 mod callers;
 mod cases;
 mod cpus;
@@ -11,17 +12,19 @@ mod criteria;
 mod names;
 mod record;
 mod refused;
+mod request;
 mod run;
 mod servers;
 mod suite;
 #[cfg(test)]
 mod tests;
+mod tls;
 mod trace;
 
-use std::{collections::HashSet, net::SocketAddr, path::PathBuf, time::Duration};
+use std::{collections::HashSet, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use analyze::{
-    load::{Case, End, LoadSpec},
+    load::{Address, Call, Case, End, LoadSpec},
     measure::{
         DebugClient,
         result::{Environment, LoadShape, RunMeta, RunResult},
@@ -80,6 +83,8 @@ pub(crate) struct Group {
 pub(crate) struct Subject {
     pub(crate) framework: Framework,
     pub(crate) origin: Origin,
+    /// What is called in place of the echo.
+    pub(crate) call: Option<Arc<Call>>,
     pub(crate) case: Case,
     pub(crate) rounds: u32,
     pub(crate) warmup: Duration,
@@ -94,7 +99,7 @@ pub(crate) enum Origin {
     /// It is started for the cell.
     Start(Program),
     /// It runs already.
-    Attach { addr: SocketAddr, debug: Option<DebugClient>, pid: Option<u32> },
+    Attach { addr: Address, debug: Option<DebugClient>, pid: Option<u32> },
 }
 
 /// A program that is started as a server.
@@ -115,7 +120,12 @@ impl Program {
     fn of(framework: Framework) -> Self {
         match framework {
             Framework::Peer(peer) => Self::Peer(peer),
-            Framework::Triple | Framework::Grpc | Framework::Raw => Self::This,
+            Framework::Triple
+            | Framework::Grpc
+            | Framework::Raw
+            | Framework::Call
+            | Framework::Http1
+            | Framework::H2 => Self::This,
         }
     }
 }
@@ -160,8 +170,9 @@ impl Subject {
     }
 
     /// The load on the server, which listens at `addr`.
-    pub(crate) fn load(&self, addr: SocketAddr, connect_timeout: Duration) -> LoadSpec {
+    pub(crate) fn load(&self, addr: Address, connect_timeout: Duration) -> LoadSpec {
         LoadSpec {
+            call: self.call.clone(),
             connect_timeout,
             request_timeout: self.request_timeout,
             ..LoadSpec::new(self.framework, addr, self.case)
@@ -176,7 +187,8 @@ impl Subject {
     /// How people call it: `1MiB-100 triple`, and what is not as usual.
     pub(crate) fn name(&self) -> String {
         let case = &self.case;
-        let mut name = format!("{} {}", case.scenario, self.framework);
+        let what = self.call.as_ref().map_or(self.framework.name(), |call| &call.info().method);
+        let mut name = format!("{} {what}", case.scenario);
         let mut add = |text: String| name += &format!(" {text}");
         if case.serialization != self.framework.protocol().serialization() {
             add(case.serialization.to_string());
@@ -227,9 +239,10 @@ impl Subject {
         RunMeta {
             label: label.to_string(),
             framework: self.framework.to_string(),
-            serialization: if self.framework == Framework::Raw { "none" } else { self.case.serialization.name() }
+            serialization: if self.framework.has_messages() { self.case.serialization.name() } else { "none" }
                 .to_owned(),
             case: self.case,
+            call: self.call.as_ref().map(|call| call.info().clone()),
             started,
             rounds: self.rounds,
             wire: None,

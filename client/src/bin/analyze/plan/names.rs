@@ -15,6 +15,8 @@ impl Names {
     /// `addr`, `debug` or `pid` of a server that runs already: `--addr grpc`, `servers.grpc.addr`.
     pub(crate) fn of_server(self, framework: Framework, key: &str) -> String {
         match self {
+            // There is but one server then.
+            Self::Flags if framework.is_own_call() => format!("--{key}"),
             Self::Flags => format!("--{key} {framework}"),
             Self::Keys => format!("servers.{framework}.{key}"),
         }

@@ -109,7 +109,7 @@ fn describe(subject: &Subject) -> Value {
     let server = match &subject.origin {
         Origin::Start(_) => json!("started"),
         Origin::Attach { addr, debug, pid } => {
-            json!({"addr": addr, "debug": debug.as_ref().map(DebugClient::url), "pid": pid})
+            json!({"addr": addr.to_string(), "debug": debug.as_ref().map(DebugClient::url), "pid": pid})
         }
     };
     json!({

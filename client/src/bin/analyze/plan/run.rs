@@ -1,17 +1,24 @@
 //! The plan of `analyze run`: the flags of a measurement.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use analyze::{load::Case, scenario::Framework, store::Label, units::format_duration};
+use analyze::{
+    load::{Call, Case},
+    scenario::Framework,
+    store::Label,
+    units::format_duration,
+};
 use debug_pprof::Options;
 
 use super::{
     Group, Names, Origin, Placement, Plan, Program, Subject, UsageError,
+    call::{note, own_call},
     callers::{check_callers, idle_connections},
     cases::{cases, optional, read, read_all},
     cpus::Wanted,
     refused::{encoded, plain, refusal},
     servers::{Servers, servers},
+    tls::insecure,
 };
 use crate::{
     cli::{MachineArgs, RunArgs},
@@ -25,12 +32,23 @@ impl Plan {
     }
 
     /// The same, where the servers at `--addr` are started too if `starts` says so.
-    pub(super) fn of_flags(args: RunArgs, allowed: &[u32], starts: bool) -> Result<Self, UsageError> {
-        let cases = cases(&args.sent, &args.load)?;
-        let frameworks = read_all::<Framework>("--framework", &args.servers.framework)?;
-        let servers = servers(&frameworks, &args.servers)?;
+    pub(super) fn of_flags(mut args: RunArgs, allowed: &[u32], starts: bool) -> Result<Self, UsageError> {
+        let (call, servers) = match own_call(&args, starts)? {
+            Some((call, servers)) => (Some(call), servers),
+            None => {
+                let frameworks = match args.servers.framework.as_slice() {
+                    [] => vec![Framework::Triple, Framework::Grpc],
+                    names => read_all("--framework", names)?,
+                };
+                (None, servers(&frameworks, &args.servers)?)
+            }
+        };
+        // HTTP/1.1 has one call at a time on a connection.
+        args.load.pool |= args.call.http1.is_some();
+        let cases = cases(&args.sent, &args.load, call.as_deref())?;
         let ramp = cases.iter().filter(|case| case.scenario == cases[0].scenario).count() > 1;
         let timing = Timing {
+            call: call.as_ref(),
             rounds: read("--rounds", &args.load.rounds, values::rounds)?,
             warmup: read("--warmup", &args.load.warmup, values::pause)?,
             request_timeout: read("--timeout", &args.load.timeout, values::timeout)?,
@@ -43,6 +61,8 @@ impl Plan {
         let wanted = wanted_cpus(&args.machine)?;
         let started = jiff::Timestamp::now();
         let mut notes = Vec::new();
+        notes.extend(call.as_deref().and_then(note));
+        notes.extend(insecure(&args.call));
         notes.extend(idle_connections(cases.iter(), Names::Flags));
         if !args.output.no_profiles && ramp {
             notes.push("no profiles are taken at several rates".to_owned());
@@ -68,8 +88,10 @@ impl Plan {
     }
 }
 
+/// What all cells share but their case.
 #[derive(Clone, Copy)]
-struct Timing {
+struct Timing<'a> {
+    call: Option<&'a Arc<Call>>,
     rounds: u32,
     warmup: Duration,
     request_timeout: Duration,
@@ -78,17 +100,17 @@ struct Timing {
     encoding_asked: bool,
 }
 
-impl Timing {
+impl Timing<'_> {
     fn subject(self, framework: Framework, origin: Origin, case: Case) -> Subject {
-        let Self { rounds, warmup, request_timeout, profiled, encoding_asked } = self;
+        let Self { call, rounds, warmup, request_timeout, profiled, encoding_asked } = self;
         let case = if framework == Framework::Raw { plain(case) } else { encoded(framework, case, encoding_asked) };
         let profiled = profiled && framework.has_profiles();
-        Subject { framework, origin, case, rounds, warmup, request_timeout, profiled }
+        Subject { framework, origin, call: call.cloned(), case, rounds, warmup, request_timeout, profiled }
     }
 }
 
 /// The servers with a case, and the bare TCP echo as the roofline of those we start ourselves.
-fn group(case: Case, servers: &Servers, timing: Timing, roofline: bool) -> Group {
+fn group(case: Case, servers: &Servers, timing: Timing<'_>, roofline: bool) -> Group {
     let of_server = |(framework, origin): &(Framework, Origin)| timing.subject(*framework, origin.clone(), case);
     let mut subjects: Vec<Subject> = servers.iter().map(of_server).collect();
     let raw = servers.iter().any(|(framework, _)| *framework == Framework::Raw);

@@ -1,12 +1,8 @@
 //! The servers to measure: which we start, and which run already.
 
-use std::{
-    net::{SocketAddr, ToSocketAddrs},
-    path::Path,
-    str::FromStr,
-};
+use std::{net::ToSocketAddrs, path::Path, str::FromStr};
 
-use analyze::{measure::DebugClient, scenario::Framework};
+use analyze::{load::Address, measure::DebugClient, scenario::Framework};
 
 use super::{Names, Origin, Program, UsageError};
 use crate::{cli::ServerArgs, values};
@@ -53,18 +49,25 @@ pub(super) fn attach(
     pid: Option<&str>,
 ) -> Result<Origin, UsageError> {
     let wrong = |key: &str, problem: String| UsageError(format!("{}: {problem}", names.of_server(framework, key)));
+    let addr = match Address::unix(addr) {
+        Some(_) if framework.protocol().is_framed() => {
+            return Err(wrong("addr", format!("{addr:?}: must be HOST:PORT: {framework} is called over TCP")));
+        }
+        Some(socket) => socket,
+        None => resolve(addr).map_err(|problem| wrong("addr", problem))?,
+    };
     Ok(Origin::Attach {
-        addr: resolve(addr).map_err(|problem| wrong("addr", problem))?,
+        addr,
         debug: debug.map(DebugClient::new).transpose().map_err(|error| wrong("debug", error.to_string()))?,
         pid: pid.map(process).transpose().map_err(|problem| wrong("pid", problem))?,
     })
 }
 
-fn resolve(addr: &str) -> Result<SocketAddr, String> {
+fn resolve(addr: &str) -> Result<Address, String> {
     match addr.to_socket_addrs().map(|mut addrs| addrs.next()) {
-        Ok(Some(addr)) => Ok(addr),
+        Ok(Some(addr)) => Ok(addr.into()),
         Ok(None) => Err(format!("{addr:?}: the name has no address")),
-        Err(error) => Err(format!("{addr:?}: {error}: must be HOST:PORT")),
+        Err(error) => Err(format!("{addr:?}: {error}: must be HOST:PORT or unix:PATH")),
     }
 }
 

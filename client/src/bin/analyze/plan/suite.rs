@@ -210,6 +210,7 @@ fn subject(framework: Framework, origin: Origin, mut case: Case, settings: Setti
     Subject {
         framework,
         origin,
+        call: None,
         case,
         rounds: settings.rounds,
         warmup: settings.warmup,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Origin, Plan, UsageError, cases::read};
 use crate::{
-    cli::{Format, LoadArgs, OutputArgs, RunArgs, TraceArgs, TraceFormat},
+    cli::{CallArgs, Format, LoadArgs, OutputArgs, RunArgs, TraceArgs, TraceFormat},
     values,
 };
 
@@ -55,6 +55,7 @@ impl TracePlan {
 fn run_args(args: TraceArgs) -> RunArgs {
     RunArgs {
         sent: args.sent,
+        call: CallArgs::default(),
         load: LoadArgs {
             rounds: "1".to_owned(),
             warmup: args.warmup,

@@ -166,7 +166,7 @@ fn single_values() {
             "3:16: service.port.grpc: \"0\": must be a whole number, 1 to 65535",
             &format!("3:19: service.port: unknown key \"http\": {}, {}", known(), OTHERS.join(", ")),
             "5:9: servers.grpc: \"localhost:1\": must be a mapping with keys of addr, debug, pid",
-            "6:18: servers.triple.addr: \":1\": must be HOST:PORT, as 127.0.0.1:20000 or [::1]:20000",
+            "6:18: servers.triple.addr: \":1\": must be HOST:PORT, as 127.0.0.1:20000 or [::1]:20000, or unix:PATH",
             "6:31: servers.triple.debug: debug URL \"ftp://x\": must be http://HOST:PORT",
             "6:45: servers.triple.pid: \"0\": must be a whole number, 1 to 4194304",
         ],

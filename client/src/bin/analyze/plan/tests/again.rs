@@ -70,6 +70,7 @@ fn wire() -> Wire {
     let encoding = || "identity".to_owned();
     Wire {
         http_version: "HTTP/2".to_owned(),
+        tls: None,
         content_type: None,
         response_content_type: None,
         request_encoding: encoding(),
@@ -101,6 +102,7 @@ fn sample(round: u32) -> RunSample {
             scheduled: None,
             last_start: None,
             errors: Vec::new(),
+            replies: None,
             payload_bytes: 1,
             sent_bytes: 1,
             received_bytes: 1,

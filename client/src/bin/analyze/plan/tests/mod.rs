@@ -1,6 +1,7 @@
 //! Plans of all commands.
 
 mod again;
+mod call;
 mod peers;
 mod run;
 mod suite;
