@@ -18,6 +18,7 @@ from harness import NODE_DIR, ROOT, PeerError, lines_of, serving, set_up
 from jvmchecks import agent_checks, agent_self_test
 from ownchecks import own_service_checks
 from plan import CLIENTS, CLIENTS_WITH_TIMEOUTS, DRAINING, END_CODES, GO_SERVERS, LOADS, NAMES, SERVERS
+from sourcechecks import source_checks, source_self_test
 
 CLIENT_SECONDS = 600
 ANALYZE_SECONDS = 180
@@ -197,6 +198,7 @@ def self_test(tally, analyze):
         with serving(f"wrong-{server}", [*SERVERS["dubbo-java"], *flags]) as ready:
             analyze_notices(tally, analyze, server, ready)
     agent_self_test(tally)
+    source_self_test(tally, analyze)
     silent = outcomes([sys.executable, "-c", "print('{\"check\": \"x\", \"ok\": true, \"detail\": \"\"}')"])
     tally.record("self-test: a client that ends early is a failure", not all(ok for _, ok, _ in silent))
 
@@ -242,6 +244,7 @@ def main():
             if args.direction != "in":
                 our_client(tally, str(args.analyze), only)
                 drains(tally, only)
+                source_checks(tally, str(args.analyze), only)
             if "own-service" in only:
                 own_service_checks(tally, str(args.analyze))
             if "jvm-agent" in only:
