@@ -1,8 +1,8 @@
 """Checks what a run of `analyze` left: `check_results.py OUT LABEL [FRAMEWORK…]`, of triple and grpc. Needs the package jsonschema.
 
 Every result: valid by client/result.schema.json, the keys of dubbo-go's benchmark suite and ours present, the ledger closed,
-every call right, its files there. For our RPC servers: allocations counted, and explained by their sites within 1 %. For those of
-others: what they were built from, and what their runtime counts.
+every call right, its files there. For our RPC servers: allocations counted, and explained by their sites within 1 %; traced, and each
+that the counters counted meanwhile with a fate. For those of others: what they were built from, and what their runtime counts.
 """
 
 import json
@@ -46,6 +46,7 @@ def problems_of(path, schema):
     yield from (f"{name} is not there: {file}" for name, file in files_of(result) if not (path.parent / file).is_file())
     if result["framework"] in RPC:
         yield from rpc_problems(result)
+        yield from trace_problems(path.parent, result)
     elif result["framework"] != "raw":
         yield from peer_problems(result)
 
@@ -86,6 +87,17 @@ def rpc_problems(result):
         yield "no allocating sites"
     elif abs(sites["total"]["allocs_per_op"] / result["allocs_per_op"] - 1) > SITES_TOLERANCE:
         yield f"sites hold {sites['total']['allocs_per_op']} allocs/op of {result['allocs_per_op']}"
+
+
+def trace_problems(folder, result):
+    if result["files"]["trace"] is None:
+        return
+    trace = json.loads((folder / result["files"]["trace"]).read_text())["trace"]
+    fates = [stack[fate] for stack in trace["stacks"] for fate in ("within", "later", "kept", "after")]
+    sums = {name: sum(fate[key] for fate in fates) for name, key in (("allocs", "blocks"), ("usable_bytes", "bytes"))}
+    counted = {name: trace["check"]["counted"][name] for name in sums}
+    if sums != counted:
+        yield f"the fates of {sums} are traced, and {counted} were counted"
 
 
 def main():

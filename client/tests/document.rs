@@ -3,7 +3,7 @@
 mod results;
 
 use analyze::{
-    compare::{Criteria, compare},
+    compare::{Criteria, Smallest, compare},
     measure::result::{RunResult, ServerOrigin},
     report::{Against, Document, pull_request, repeat},
 };
@@ -24,7 +24,7 @@ fn base() -> Vec<RunResult> {
 fn report(base: Option<&[RunResult]>, results: &[RunResult]) -> String {
     let comparison = base.map(|base| compare(base, results, &Criteria::default()));
     let against = base.zip(comparison.as_ref()).map(|(results, comparison)| Against { results, comparison });
-    pull_request(&Document { results, against })
+    pull_request(&Document { results, against, traces: &[] })
 }
 
 #[test]
@@ -37,6 +37,17 @@ fn a_run_against_another() {
     let text = report(Some(&base()), &full());
     assert_golden("document_against.md", &text);
     assert!(text.starts_with("## t against base\n\n- 27 figures: cannot judge 27.\n"), "verdicts first: {text}");
+}
+
+#[test]
+fn a_report_is_judged_again_by_the_same_criteria() {
+    let (base, results) = (base(), full());
+    let smallest = Smallest { counts: 0.007, times: 0.02, noise: None };
+    let comparison = compare(&base, &results, &Criteria { alpha: 0.01, smallest });
+    let against = Some(Against { results: &base, comparison: &comparison });
+    let text = pull_request(&Document { results: &results, against, traces: &[] });
+    assert!(text.contains("analyze compare base t --alpha 0.01 --smallest counts=0.7%,times=2%\n"), "{text}");
+    assert!(report(Some(&base), &results).contains("analyze compare base t\n"));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use analyze::{
     measure::result::RunResult,
     plot,
     profile::{Drawn, DrawnFrame},
-    report::{Against, Document, Flamegraph, page},
+    report::{Against, Document, Flamegraph, Shown, page},
 };
 use results::{full, ramp};
 
@@ -32,7 +32,8 @@ fn page_of(base: Option<&[RunResult]>, results: &[RunResult], function: &str) ->
     let comparison = base.map(|base| compare(base, results, &Criteria::default()));
     let against = base.zip(comparison.as_ref()).map(|(results, comparison)| Against { results, comparison });
     let all = [base.unwrap_or_default(), results].concat();
-    page(&Document { results, against }, &pictures(&all), &flamegraphs(&all, function))
+    let (pictures, flamegraphs) = (&pictures(&all), &flamegraphs(&all, function));
+    page(&Document { results, against, traces: &[] }, Shown { pictures, timelines: &[], flamegraphs })
 }
 
 /// The same figures, measured an hour before.
@@ -88,7 +89,7 @@ fn a_page_has_all_that_a_pull_request_has_and_pictures() {
 
 #[test]
 fn a_page_without_pictures_has_no_place_for_them() {
-    let page = page(&Document { results: &full(), against: None }, &[], &[]);
+    let page = page(&Document { results: &full(), against: None, traces: &[] }, Shown::default());
     assert!(page.contains("<h2>Run t</h2>") && !page.contains("<h2>Pictures") && !page.contains("<h2>Flamegraphs"));
     assert!(page.contains(r#"<script type="application/json" id="data">{"texts":[],"graphs":[]}</script>"#));
 }

@@ -4,7 +4,7 @@ mod traces;
 
 use analyze::{
     measure::allocation_log::LogEnd,
-    profile::{StepKind, TraceError, Whose, trace},
+    profile::{StackFate, StepKind, TraceError, Whose, trace},
 };
 use traces::Events;
 
@@ -97,6 +97,23 @@ fn the_fate_of_bytes_and_what_grew_add_up() {
     assert_eq!((growth.first, growth.last), ((8, 8), (100, 100)));
     // The second realloc found room where the block was.
     assert_eq!((growth.moves_per_op, growth.copied_bytes_per_op), (1.0, 8.0));
+}
+
+#[test]
+fn the_fates_of_stacks_are_all_allocations_of_the_log() {
+    let traced = trace(&log(41).done()).expect("a trace");
+    let sum = |of: fn(&StackFate) -> u64| traced.stacks.iter().map(of).sum::<u64>();
+    let listed = traced.check.listed;
+    let all = |stack: &StackFate| [stack.within, stack.later, stack.kept, stack.after];
+    let blocks: u64 = traced.stacks.iter().flat_map(all).map(|blocks| blocks.blocks).sum();
+    let bytes: u64 = traced.stacks.iter().flat_map(all).map(|blocks| blocks.bytes).sum();
+    assert_eq!((blocks, Some(bytes)), (listed.allocs, listed.usable_bytes));
+    assert_eq!(traced.check.counted, Some(listed));
+    // What is said per op is the same blocks: of the first 21 requests.
+    let judged = blocks - sum(|stack| stack.after.blocks);
+    assert_eq!((traced.fates.ops, judged), (21, 21 * 5 + 2));
+    assert_eq!((traced.fates.total.total.allocs_per_op * 21.0).round(), judged as f64);
+    assert_eq!([sum(|s| s.grown.blocks), sum(|s| s.grown.steps), sum(|s| s.grown.copied_bytes)], [41, 82, 41 * 8]);
 }
 
 #[test]

@@ -8,8 +8,8 @@ use std::{
 
 use analyze::{
     load::{Case, Driver, End, Live, LoadSpec, Window},
-    measure::{DebugClient, ServerProcess, ServerStart, Target, log_pass, measure_round},
-    profile::trace,
+    measure::{DebugClient, LogLoad, ServerProcess, ServerStart, Target, log_pass, measure_round},
+    profile::{StackFate, trace},
     scenario::Framework,
 };
 use serde_json::Value;
@@ -51,11 +51,19 @@ async fn as_many_allocations_are_listed_as_are_counted_under_load() {
             ..LoadSpec::new(framework, server.ready().addr, case)
         };
         let mut driver = Driver::connect(spec).await.expect("a connection");
-        let warmup = Duration::from_millis(200);
-        let log = log_pass(&mut driver, &debug, warmup, (60, Duration::from_millis(5))).await.expect("a log");
+        let ms = Duration::from_millis;
+        let load = LogLoad { warmup: ms(200), ops: 60, pause: ms(5), within: None };
+        let log = log_pass(&mut driver, &debug, &load).await.expect("a log");
         let traced = trace(&log).expect("a trace");
         assert!(traced.check.agrees(), "{framework}: {:?}", traced.check);
         assert_eq!(traced.ops, 60);
+        let all = |stack: &StackFate| [stack.within, stack.later, stack.kept, stack.after];
+        let blocks: u64 = traced.stacks.iter().flat_map(all).map(|blocks| blocks.blocks).sum();
+        assert_eq!(
+            Some(blocks),
+            traced.check.counted.map(|counted| counted.allocs),
+            "{framework}: fates of all blocks"
+        );
         let listed = traced.check.listed.allocs as f64 / traced.ops as f64;
 
         let mut target = Target { driver, debug: Some(debug), pid: None };
@@ -90,7 +98,8 @@ fn a_trace_is_printed_and_kept() {
     {
         assert!(words.contains(part), "no {part} in {out}");
     }
-    let kept = std::fs::read(dir.path().join("data/t/triple_128_protobuf_none_1_unary.trace.json")).expect("a file");
+    let kept =
+        std::fs::read(dir.path().join("profiles/t/triple_128_protobuf_none_1_unary.trace.json")).expect("a file");
     let kept: Value = serde_json::from_slice(&kept).expect("JSON");
     assert_eq!((&kept["framework"], &kept["trace"]["ops"]), (&"triple".into(), &30.into()));
     assert_eq!(kept["trace"]["request"]["allocs"], 5);
@@ -102,6 +111,60 @@ fn a_trace_is_printed_and_kept() {
     let json = analyze(dir.path(), &[&flags[..], &["--format", "json"]].concat());
     let json: Value = serde_json::from_slice(&json.stdout).expect("JSON");
     assert_eq!(json[0]["trace"]["check"]["listed"], json[0]["trace"]["check"]["counted"]);
+}
+
+/// The profiles of a run have a trace beside them, which tables and reports are made of.
+#[test]
+fn a_run_takes_a_trace_with_its_profiles() {
+    let dir = TempDir::new().expect("a folder");
+    let analyze = |args: &[&str]| {
+        let args = args.iter().filter(|arg| !arg.is_empty());
+        let mut program = Command::new(env!("CARGO_BIN_EXE_analyze"));
+        let ended = program.args(args).current_dir(&dir).env("NO_COLOR", "1").env("COLUMNS", "80").output();
+        let ended = ended.expect("the program runs");
+        assert_eq!(ended.status.code(), Some(0), "{}", text(&ended.stderr));
+        text(&ended.stdout)
+    };
+    let run = |label: &str, flag: &str| {
+        let short =
+            ["--rounds", "1", "--duration", "300ms", "--warmup", "100ms", "--no-roofline", "--label", label, flag];
+        analyze(&[&["--scenario", "128B-4", "--framework", "triple"][..], &short].concat());
+        let stem = format!("data/{label}/triple_128_protobuf_none_4_unary.json");
+        let result = std::fs::read(dir.path().join(stem)).expect("a result");
+        serde_json::from_slice::<Value>(&result).expect("JSON")
+    };
+    let result = run("t", "");
+    let warnings = &result["warnings"];
+    let trace = result["files"]["trace"].as_str().unwrap_or_else(|| panic!("no trace: {warnings}"));
+    assert_eq!(trace, "../../profiles/t/triple_128_protobuf_none_4_unary.trace.json");
+    let trace = dir.path().join("data/t").join(trace);
+    let kept: Value = serde_json::from_slice(&std::fs::read(&trace).expect("a file")).expect("JSON");
+    assert_eq!(kept["scenario"], "128B-1");
+    // A slow machine has time for fewer.
+    assert!(kept["trace"]["ops"].as_u64().is_some_and(|ops| (4..=100).contains(&ops)), "{}", kept["trace"]["ops"]);
+    assert_eq!(kept["trace"]["check"]["listed"], kept["trace"]["check"]["counted"]);
+    // Four calls in flight allocate as one does, but for what is bought for many requests at once.
+    let (traced, counted) = (kept["trace"]["request"]["allocs"].as_f64(), result["allocs_per_op"].as_f64());
+    assert!(
+        traced.zip(counted).is_some_and(|(traced, counted)| (traced - counted).abs() < 1.5),
+        "{traced:?} {counted:?}"
+    );
+    assert!(dir.path().join("data/t").join(result["files"]["trace_timeline"].as_str().expect("a picture")).is_file());
+
+    let by_layer = analyze(&["top", "t", "--by", "layer"]);
+    assert!(
+        by_layer.contains("what becomes of what is allocated, by layer") && by_layer.contains("not 4"),
+        "{by_layer}"
+    );
+    assert!(!analyze(&["top", "t", "--type", "cpu"]).contains("what becomes"));
+    let of_file = analyze(&["top", &trace.to_string_lossy(), "--by", "crate"]);
+    assert!(of_file.starts_with("triple 128B-1; what becomes of what is allocated, by crate\n"), "{of_file}");
+    assert!(analyze(&["report", "t"]).contains("\n## What becomes of it\n"));
+    assert!(analyze(&["report", "t", "--html"]).contains("class=\"picture timeline\""));
+    std::fs::remove_file(&trace).expect("a file");
+    assert!(!analyze(&["report", "t"]).contains("What becomes of it"), "a report without it");
+
+    assert_eq!(run("u", "--no-profiles")["files"]["trace"], Value::Null);
 }
 
 #[test]

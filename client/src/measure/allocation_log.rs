@@ -61,7 +61,7 @@ pub struct LogThread {
 }
 
 /// A call in a stack, inlined ones included.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct LogFrame {
     /// The function, demangled. Empty when it isn't known.
     pub function: String,

@@ -18,7 +18,7 @@ pub use self::{
     cpus::{CpuSplit, bind_to, bound_cpus, cpu_list, cpus_of, shared_cpus, split_cpus},
     debug::{DebugClient, DebugError},
     environment::{Build, describe_machine},
-    log_pass::log_pass,
+    log_pass::{LogLoad, log_pass},
     own::own_reading,
     passes::{AllocsPass, AllocsRecord, PassError, allocs_pass, cpu_pass, heap_pass, syscalls_pass},
     process::{ProcessWatch, listens, looking_at},

@@ -264,6 +264,10 @@ pub struct Files {
     pub alloc_space_flamegraph: Option<String>,
     /// Flamegraph of allocations per op, SVG.
     pub alloc_objects_flamegraph: Option<String>,
+    /// A trace of requests that were sent one at a time, JSON.
+    pub trace: Option<String>,
+    /// One of them over its time, SVG.
+    pub trace_timeline: Option<String>,
     /// What the server wrote to stderr.
     pub server_log: Option<String>,
 }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::look::{AXIS, GRID, Look, QUIET, TEXT};
 use crate::{
     profile::{Request, Step, StepKind, Trace, TraceSite},
-    report::{Traced, keep_end},
+    report::{OLDER, Traced, keep_end},
     units::{format_duration, thousands},
 };
 
@@ -39,7 +39,7 @@ pub fn timeline(traced: &Traced) -> String {
     let drawing = Drawing { request: &trace.request, span: (trace.request.length_ns as f64).max(1.0), bottom };
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" \
-         font-family=\"sans-serif\" font-size=\"12\" fill=\"{}\">\n<rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#fff\"/>\n",
+         font-family=\"sans-serif\" font-size=\"12\" fill=\"{}\">\n<rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#FFFFFF\"/>\n",
         color(TEXT)
     );
     svg += &heading(traced);
@@ -116,7 +116,7 @@ impl Drawing<'_> {
         };
         let (from, to) = (self.x(start.at_ns), self.x(end.at_ns));
         format!(
-            "<rect x=\"{from:.1}\" y=\"{CURVE_TOP}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"#eef2f7\"><title>the handler: {}\
+            "<rect x=\"{from:.1}\" y=\"{CURVE_TOP}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"#EEF2F7\"><title>the handler: {}\
              </title></rect>\n{}",
             to - from,
             self.bottom - CURVE_TOP,
@@ -176,7 +176,7 @@ impl Drawing<'_> {
         let step = &self.request.steps[bar.step];
         let (from, to) = (bar.born.map_or(LEFT, |at| self.x(at)), bar.died.map_or(RIGHT, |at| self.x(at)));
         let site = step.site.and_then(|site| trace.sites.get(site));
-        let function = site.map_or("from before the log", |site| site.function.as_str());
+        let function = site.map_or(OLDER, |site| site.function.as_str());
         let size = match (step.from, step.requested) {
             (Some(from), Some(requested)) => format!("{}→{} B", thousands(from), thousands(requested)),
             (_, requested) => format!("{} B", thousands(requested.unwrap_or(0))),
@@ -209,7 +209,7 @@ fn tooltip(bar: &Bar, step: &Step, site: Option<&TraceSite>) -> String {
     let lives = match (step.lifetime, bar.born, bar.died) {
         (Some(lifetime), Some(_), Some(_)) => format!("lives {}", length(lifetime.ns)),
         (Some(lifetime), ..) => format!("lives {}, to {} request(s) later", length(lifetime.ns), lifetime.ops),
-        (None, None, _) => "from before the log".to_owned(),
+        (None, None, _) => OLDER.to_owned(),
         (None, ..) => "not given back by the end of the log".to_owned(),
     };
     format!("{}{} B asked for{usable}; {lives}", place.unwrap_or_default(), thousands(step.requested.unwrap_or(0)))
@@ -228,7 +228,7 @@ fn text((x, y): (f64, f64), attributes: &str, fill: plotters::style::RGBColor, t
 }
 
 fn color(plotters::style::RGBColor(r, g, b): plotters::style::RGBColor) -> String {
-    format!("#{r:02x}{g:02x}{b:02x}")
+    format!("#{r:02X}{g:02X}{b:02X}")
 }
 
 fn length(ns: u64) -> String {

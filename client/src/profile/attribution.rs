@@ -76,6 +76,13 @@ pub struct Row {
     pub crates: Vec<String>,
 }
 
+impl Row {
+    /// The same row of a table of other values.
+    pub(super) fn without_values(self) -> Self {
+        Self { flat: Amounts::default(), cum: Amounts::default(), ..self }
+    }
+}
+
 /// Attributes each sample of a profile once: to the innermost frame or, of memory, to the innermost that isn't the allocator, a
 /// collection, boxing or spawning, as [`super::sites`] does. `type_index` is from [`Profile::type_index`].
 pub fn attribute(profile: &Profile, type_index: usize, by: By, layers: &Layers) -> Attribution {

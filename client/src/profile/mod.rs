@@ -9,6 +9,7 @@
 //! - [`flamegraph`]: the same as a picture, which [`drawn`] reads back;
 //! - [`allocated_between`]: what was allocated between two heap profiles of a program;
 //! - [`trace()`]: what requests do with memory, in order, of a server's log of it;
+//! - [`fate_table`]: what became of it, by function, line, crate, layer or type;
 //! - [`diff`]: what changed from one profile to another, as a table and as a picture. Takes other tools' folded stacks too.
 //!
 //! Not applied: a profile's `drop_frames` and `keep_frames`. Nothing is symbolized: frames without a function show their mapping.
@@ -20,6 +21,7 @@ mod delta;
 mod diff;
 mod drawn;
 mod error;
+mod fate;
 mod filter;
 mod flame;
 mod folded;
@@ -45,6 +47,7 @@ pub use self::{
     diff::{Both, Change, Diff, DiffError, DiffRow, DiffTable, Side, Stacks, Values, Widths, diff},
     drawn::{Drawn, DrawnFrame, drawn},
     error::{FileError, ProfileError},
+    fate::{FateRow, FateSums, FateTable, fate_table},
     filter::Filter,
     flame::{Flame, flamegraph},
     folded::Folded,
@@ -56,8 +59,8 @@ pub use self::{
     sites::{covered_ops, sites},
     top::{Inlined, TopRow, TopTable, top},
     trace::{
-        Check, Compared, Fates, Growth, Lifetime, Request, SiteFate, Step, StepKind, Tally, Trace, TraceError,
-        TraceSite, Variant, Whose, trace,
+        Blocks, Check, Compared, Fates, Grown, Growth, Lifetime, Request, SiteFate, StackFate, Step, StepKind, Tally,
+        Trace, TraceError, TraceSite, Variant, Whose, trace,
     },
 };
 

@@ -7,6 +7,7 @@ use flate2::read::MultiGzDecoder;
 use prost::Message;
 
 use super::ProfileError;
+use crate::measure::allocation_log::LogFrame;
 
 /// Profiles of long-running JVMs reach a tenth of this.
 pub(super) const MAX_DECODED_BYTES: u64 = 256 << 20;
@@ -141,6 +142,32 @@ impl Profile {
         let profile = Self { types, default_type, samples, locations, functions, mappings, sampling_period };
         profile.check_size()?;
         Ok(profile)
+    }
+
+    /// A profile of stacks, leaf first, as positions in `frames`.
+    pub(super) fn of_stacks(
+        types: Vec<SampleType>,
+        frames: &[LogFrame],
+        stacks: impl Iterator<Item = (Vec<usize>, Vec<i64>)>,
+    ) -> Self {
+        let function = |frame: &LogFrame| Function {
+            name: frame.function.clone(),
+            symbol: String::new(),
+            file: frame.file.clone(),
+        };
+        let location = |(at, frame): (usize, &LogFrame)| Location {
+            mapping: None,
+            lines: vec![Line { function: at, line: i64::try_from(frame.line).unwrap_or(0) }],
+        };
+        Self {
+            types,
+            default_type: 0,
+            samples: stacks.map(|(locations, values)| Sample { locations, values }).collect(),
+            locations: frames.iter().enumerate().map(location).collect(),
+            functions: frames.iter().map(function).collect(),
+            mappings: Vec::new(),
+            sampling_period: None,
+        }
     }
 
     /// The sample types, in the profile's order.

@@ -61,7 +61,7 @@ pub fn subject(result: &RunResult) -> String {
 }
 
 /// Figures, to be aligned to the right, and a name.
-type Line = (Vec<String>, String);
+pub(super) type Line = (Vec<String>, String);
 
 impl Attributed<'_> {
     fn title(&self) -> String {
@@ -113,32 +113,14 @@ impl Attributed<'_> {
     fn grid(&self, limit: Option<usize>, width: usize) -> String {
         let Attribution { by, rows, total, .. } = self.table;
         let (shown, rest) = rows.split_at(rows.len().min(limit.unwrap_or(usize::MAX)));
-        let mut lines = self.head();
-        let figures_of_head = lines.len();
-        let mut named: Vec<Option<&Row>> = vec![None; figures_of_head];
-        for row in shown {
-            lines.push((self.figures(row.flat, Some(row.cum)), String::new()));
-            named.push(Some(row));
-        }
+        let named = shown.iter().map(|row| (self.figures(row.flat, Some(row.cum)), row)).collect();
+        let mut sums = Vec::new();
         if !rest.is_empty() {
             let flat = rest.iter().fold(Amounts::default(), |sum, row| [sum[0] + row.flat[0], sum[1] + row.flat[1]]);
-            let plural = if rest.len() == 1 { "" } else { "s" };
-            lines.push((self.figures(flat, None), format!("({} other{plural})", thousands(rest.len() as u64))));
+            sums.push((self.figures(flat, None), others(rest.len())));
         }
-        lines.push((self.figures(*total, None), "(all)".to_owned()));
-
-        let columns = lines[0].0.len();
-        let widths: Vec<usize> = (0..columns)
-            .map(|at| lines.iter().map(|(figures, _)| figures[at].chars().count()).max().unwrap_or(0))
-            .collect();
-        let room = width.saturating_sub(widths.iter().map(|width| width + GAP.len()).sum()).max(MIN_NAMES);
-        let layers = shown.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
-        for ((_, name), row) in lines.iter_mut().zip(named) {
-            if let Some(row) = row {
-                *name = self::name(row, *by, room, layers);
-            }
-        }
-        lines.iter().map(|line| aligned(line, &widths)).collect()
+        sums.push((self.figures(*total, None), ALL.to_owned()));
+        laid_out(*by, self.head(), named, sums, width)
     }
 
     /// The lines above the figures.
@@ -232,7 +214,37 @@ fn signed(value: f64, format: fn(f64) -> String) -> String {
     if value < 0.0 { format!("-{}", format(-value)) } else { format(value) }
 }
 
-fn noun(by: By) -> &'static str {
+/// What the row is called that sums up all.
+pub(super) const ALL: &str = "(all)";
+
+/// What the row is called that sums up those which aren't shown.
+pub(super) fn others(count: usize) -> String {
+    format!("({} other{})", thousands(count as u64), if count == 1 { "" } else { "s" })
+}
+
+/// Heads, rows and sums in columns, with names cut to what is left of the width.
+pub(super) fn laid_out(
+    by: By,
+    head: Vec<Line>,
+    rows: Vec<(Vec<String>, &Row)>,
+    sums: Vec<Line>,
+    width: usize,
+) -> String {
+    let figures = || {
+        let named = rows.iter().map(|(figures, _)| figures);
+        head.iter().chain(&sums).map(|(figures, _)| figures).chain(named)
+    };
+    let columns = figures().map(Vec::len).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns)
+        .map(|at| figures().filter_map(|line| line.get(at)).map(|cell| cell.chars().count()).max().unwrap_or(0))
+        .collect();
+    let room = width.saturating_sub(widths.iter().map(|width| width + GAP.len()).sum()).max(MIN_NAMES);
+    let layers = rows.iter().map(|(_, row)| row.name.chars().count()).max().unwrap_or(0);
+    let named: Vec<Line> = rows.iter().map(|(figures, row)| (figures.clone(), name(row, by, room, layers))).collect();
+    head.iter().chain(&named).chain(&sums).map(|line| aligned(line, &widths)).collect()
+}
+
+pub(super) fn noun(by: By) -> &'static str {
     match by {
         By::Function { .. } => "function",
         By::Line { .. } => "line",

@@ -5,13 +5,14 @@ use super::{
     blocks::{Block, notes},
     compare, curve,
     facts::{self, Run},
+    fate::{self, CellTrace},
     markdown,
     matrix::matrix_blocks,
     repeat::{quoted, repeat},
     results,
 };
 use crate::{
-    compare::{Comparison, Verdict},
+    compare::{Comparison, Criteria, Smallest, Verdict},
     measure::result::RunResult,
 };
 
@@ -25,6 +26,8 @@ pub struct Document<'a> {
     pub results: &'a [RunResult],
     /// The run it is judged by.
     pub against: Option<Against<'a>>,
+    /// Traces of the run's results.
+    pub traces: &'a [CellTrace],
 }
 
 /// A run to be judged by.
@@ -38,7 +41,7 @@ pub struct Against<'a> {
 
 /// The report as GitHub's Markdown, for a pull request.
 pub fn pull_request(document: &Document<'_>) -> String {
-    markdown::blocks(&[found(document), circumstances(document)].concat())
+    markdown::blocks(&[found(document), fate::blocks(document.traces), circumstances(document)].concat())
 }
 
 /// Verdicts and figures.
@@ -76,7 +79,7 @@ pub(super) fn circumstances(document: &Document<'_>) -> Vec<Block> {
         Block::Title("How it was measured".to_owned()),
         facts::method(&runs),
         Block::Title("To measure it again".to_owned()),
-        Block::Commands(commands(&runs)),
+        Block::Commands(commands(&runs, document.against.map(|against| &against.comparison.criteria))),
     ]
 }
 
@@ -125,8 +128,26 @@ fn figures(run: &[RunResult]) -> Vec<Block> {
     blocks
 }
 
+/// The flags of criteria that are not the usual ones.
+fn judged_by(criteria: &Criteria) -> String {
+    let (usual, Smallest { counts, times, noise }) = (Criteria::default(), &criteria.smallest);
+    let mut flags = String::new();
+    if criteria.alpha != usual.alpha {
+        flags += &format!(" --alpha {}", criteria.alpha);
+    }
+    if (*counts, *times) != (usual.smallest.counts, usual.smallest.times) {
+        // Without the digits that binary fractions have no room for.
+        let percent = |share: f64| (share * 1e8).round() / 1e6;
+        flags += &format!(" --smallest counts={}%,times={}%", percent(*counts), percent(*times));
+    }
+    if noise.is_some() {
+        flags += " --noise FILE";
+    }
+    flags
+}
+
 /// What to enter, at which commit.
-fn commands(runs: &[Run<'_>]) -> Vec<String> {
+fn commands(runs: &[Run<'_>], criteria: Option<&Criteria>) -> Vec<String> {
     let labels: Vec<String> = runs.iter().map(|run| facts::label(run.results)).collect();
     let compared = labels.len() == 2 && labels[0] != labels[1];
     let mut lines: Vec<String> = Vec::new();
@@ -152,8 +173,9 @@ fn commands(runs: &[Run<'_>]) -> Vec<String> {
     }
     if compared {
         lines.push(format!(
-            "analyze compare {}",
-            labels.iter().map(|label| quoted(label)).collect::<Vec<_>>().join(" ")
+            "analyze compare {}{}",
+            labels.iter().map(|label| quoted(label)).collect::<Vec<_>>().join(" "),
+            criteria.map(judged_by).unwrap_or_default()
         ));
     }
     lines

@@ -119,6 +119,15 @@ pub(crate) fn phrases(result: &RunResult, without: &[&Facet]) -> Vec<String> {
         .collect()
 }
 
+/// A result of a run: `triple 128B-50: unary, protobuf`.
+pub(crate) fn cell(result: &RunResult) -> String {
+    let name = format!("{} {}", result.framework, result.scenario);
+    match phrases(result, &[]) {
+        phrases if phrases.is_empty() => name,
+        phrases => format!("{name}: {}", phrases.join(", ")),
+    }
+}
+
 /// Whether two results differ in no facet, the rate aside, that has a meaning for both.
 pub(crate) fn alike(a: &RunResult, b: &RunResult) -> bool {
     FACETS.iter().all(|facet| facet.agrees(a, b))

@@ -46,6 +46,8 @@ fn present(files: &Files) -> impl Iterator<Item = (&'static str, &str)> {
         ("CPU flamegraph", &files.cpu_flamegraph),
         ("B/op flamegraph", &files.alloc_space_flamegraph),
         ("allocs/op flamegraph", &files.alloc_objects_flamegraph),
+        ("trace", &files.trace),
+        ("timeline of a request", &files.trace_timeline),
         ("server log", &files.server_log),
     ]
     .into_iter()

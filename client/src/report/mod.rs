@@ -11,6 +11,7 @@ mod diff;
 mod document;
 pub(crate) mod facets;
 mod facts;
+mod fate;
 mod files;
 mod gate;
 mod html;
@@ -28,7 +29,6 @@ mod warnings;
 
 use std::path::Path;
 
-pub(crate) use self::sites::keep_end;
 pub use self::{
     attribution::{Attributed, Basis, attribution, subject},
     compare::{benchstat, comparison, comparison_json, comparison_markdown, false_alarms, false_alarms_json},
@@ -36,9 +36,10 @@ pub use self::{
     curve::curve,
     diff::{diff, diff_csv, diff_json, diff_markdown},
     document::{Against, Document, pull_request},
+    fate::{CellTrace, Fated, fate},
     files::{files, folders},
     gate::{gate, gate_json, gate_markdown, gate_summary},
-    html::{Flamegraph, page},
+    html::{Flamegraph, Shown, page},
     json::json,
     markdown::markdown,
     matrix::{Refused, matrix, matrix_markdown},
@@ -47,9 +48,10 @@ pub use self::{
     slow::slow,
     table::table,
     top::top,
-    trace::{TRACE, Traced, trace_json, traces},
+    trace::{TRACE_VERSION, Traced, trace_json, traces},
     warnings::warnings,
 };
+pub(crate) use self::{sites::keep_end, trace::OLDER};
 use crate::measure::result::RunResult;
 
 /// What the text is shown on.

@@ -4,11 +4,14 @@ use crate::measure::result::Files;
 
 pub(super) const DATA: &str = "data";
 const PROFILES: &str = "profiles";
-pub(super) const FLAMEGRAPHS: &str = "flamegraphs";
+const FLAMEGRAPHS: &str = "flamegraphs";
 const LOGS: &str = "logs";
 
 /// The folders of a root.
 pub(super) const KINDS: [&str; 4] = [DATA, PROFILES, FLAMEGRAPHS, LOGS];
+
+/// How the names of traces end.
+pub const TRACE: &str = ".trace.json";
 
 /// A file that belongs to a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,26 +28,34 @@ pub enum Artifact {
     AllocSpaceFlamegraph,
     /// See [`Files::alloc_objects_flamegraph`].
     AllocObjectsFlamegraph,
+    /// See [`Files::trace`].
+    Trace,
+    /// See [`Files::trace_timeline`].
+    TraceTimeline,
     /// See [`Files::server_log`].
     ServerLog,
 }
 
 impl Artifact {
     /// Every one of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::CpuProfile,
         Self::AllocsProfile,
         Self::HeapProfile,
         Self::CpuFlamegraph,
         Self::AllocSpaceFlamegraph,
         Self::AllocObjectsFlamegraph,
+        Self::Trace,
+        Self::TraceTimeline,
         Self::ServerLog,
     ];
 
     pub(super) fn kind(self) -> &'static str {
         match self {
-            Self::CpuProfile | Self::AllocsProfile | Self::HeapProfile => PROFILES,
-            Self::CpuFlamegraph | Self::AllocSpaceFlamegraph | Self::AllocObjectsFlamegraph => FLAMEGRAPHS,
+            Self::CpuProfile | Self::AllocsProfile | Self::HeapProfile | Self::Trace => PROFILES,
+            Self::CpuFlamegraph | Self::AllocSpaceFlamegraph | Self::AllocObjectsFlamegraph | Self::TraceTimeline => {
+                FLAMEGRAPHS
+            }
             Self::ServerLog => LOGS,
         }
     }
@@ -57,6 +68,8 @@ impl Artifact {
             Self::CpuFlamegraph => "cpu.svg",
             Self::AllocSpaceFlamegraph => "alloc_space.svg",
             Self::AllocObjectsFlamegraph => "alloc_objects.svg",
+            Self::Trace => &TRACE[1..],
+            Self::TraceTimeline => "trace.svg",
             Self::ServerLog => "server.log",
         };
         format!("{stem}.{suffix}")
@@ -70,6 +83,8 @@ impl Artifact {
             Self::CpuFlamegraph => &mut files.cpu_flamegraph,
             Self::AllocSpaceFlamegraph => &mut files.alloc_space_flamegraph,
             Self::AllocObjectsFlamegraph => &mut files.alloc_objects_flamegraph,
+            Self::Trace => &mut files.trace,
+            Self::TraceTimeline => &mut files.trace_timeline,
             Self::ServerLog => &mut files.server_log,
         }
     }

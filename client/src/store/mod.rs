@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! <root>/data/<label>/<stem>.json
-//! <root>/data/<label>/<stem>.trace.json    of analyze trace
 //! <root>/data/<label>/plan.json            of a suite
 //! <root>/data/<label>.noise.json           of a server against itself
 //! <root>/profiles/<label>/<stem>.{cpu,allocs,heap}.pb.gz
+//! <root>/profiles/<label>/<stem>.trace.json
 //! <root>/flamegraphs/<label>/<stem>.{cpu,alloc_space,alloc_objects,trace}.svg
 //! <root>/logs/<label>/<stem>.server.log
 //! ```
@@ -22,15 +22,22 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{
+    Serialize,
+    de::{DeserializeOwned, Error},
+};
 
+use self::{artifact::KINDS, label::LATEST};
 pub use self::{
-    artifact::Artifact,
+    artifact::{Artifact, TRACE},
     label::{Label, LabelError},
     noise::{load_noise, save_noise},
 };
-use self::{artifact::KINDS, label::LATEST};
-use crate::{measure::result::RunResult, plot, report::Traced};
+use crate::{
+    measure::result::RunResult,
+    plot,
+    report::{TRACE_VERSION, Traced},
+};
 
 /// The file of a run's plan, among its results.
 pub const PLAN: &str = "plan.json";
@@ -63,7 +70,7 @@ pub enum StoreError {
         #[source]
         source: io::Error,
     },
-    /// A file is no result, no plan or no noise floors of this version.
+    /// A file is no result, no plan, no trace or no noise floors of this version.
     #[error("{} is not what it should be: {source}", path.display())]
     Format {
         /// Which.
@@ -151,18 +158,25 @@ impl Store {
         replace_json(&self.plan_path(), plan)
     }
 
-    /// Writes a trace beside the results, and its picture, in the place of earlier ones of the same name.
+    /// Writes a trace beside the profiles, and its picture, and says where.
     ///
     /// # Errors
     /// [`StoreError::Write`].
-    pub fn save_trace(&self, trace: &Traced) -> Result<(), StoreError> {
-        replace_json(&self.data_dir().join(trace.file_name()), trace)?;
-        replace(&self.pictures_dir().join(trace.picture_name()), plot::timeline(trace).as_bytes())
+    pub fn save_trace(&self, stem: &str, trace: &Traced) -> Result<[PathBuf; 2], StoreError> {
+        let [json, picture] = [Artifact::Trace, Artifact::TraceTimeline].map(|artifact| self.path(artifact, stem));
+        replace_json(&json, trace)?;
+        replace(&picture, plot::timeline(trace).as_bytes())?;
+        Ok([json, picture])
     }
 
-    /// The folder of the pictures.
-    pub fn pictures_dir(&self) -> PathBuf {
-        self.folder(artifact::FLAMEGRAPHS)
+    /// The same of a trace that belongs to a result, in which both are entered.
+    ///
+    /// # Errors
+    /// [`StoreError::Write`].
+    pub fn keep_trace(&self, result: &mut RunResult, trace: &Traced) -> Result<(), StoreError> {
+        self.save_trace(&result.file_stem(), trace)?;
+        [Artifact::Trace, Artifact::TraceTimeline].into_iter().for_each(|artifact| self.enter(artifact, result));
+        Ok(())
     }
 
     /// Reads the plan that [`save_plan`](Self::save_plan) wrote.
@@ -209,6 +223,20 @@ impl Store {
 
     fn folder(&self, kind: &str) -> PathBuf {
         self.root.join(kind).join(self.label.as_str())
+    }
+}
+
+/// Reads a trace that [`Store::save_trace`] wrote.
+///
+/// # Errors
+/// [`StoreError::Read`], and [`StoreError::Format`] which says where the file isn't what it should be.
+pub fn load_trace(path: &Path) -> Result<Traced, StoreError> {
+    let traced: Traced = read_json(path)?;
+    let wrong = |what: &str| StoreError::Format { path: path.to_owned(), source: serde_json::Error::custom(what) };
+    match traced.schema_version {
+        TRACE_VERSION if traced.trace.is_sound() => Ok(traced),
+        TRACE_VERSION => Err(wrong("a step or a stack names what isn't there")),
+        other => Err(wrong(&format!("version {other} of traces, of which only {TRACE_VERSION} is known"))),
     }
 }
 

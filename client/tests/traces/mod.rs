@@ -22,6 +22,11 @@ impl Events {
             file: format!("app/src/{}.rs", function.replace("::", "_")),
             line: 10 + at as u64,
         };
+        Self::with(functions.iter().enumerate().map(|each| vec![frame(each)]).collect())
+    }
+
+    /// Of stacks, innermost call first.
+    pub fn with(stacks: Vec<Vec<LogFrame>>) -> Self {
         let zero = Some(0);
         let counters = AllocCounters {
             allocs: zero,
@@ -42,7 +47,7 @@ impl Events {
             dropped: 0,
             threads: vec![thread(1), thread(2)],
             methods: vec!["m".to_owned()],
-            stacks: functions.iter().enumerate().map(|each| vec![frame(each)]).collect(),
+            stacks,
             events: Vec::new(),
         };
         Self { log, thread: 0 }

@@ -1,14 +1,19 @@
 //! Whether a log lists all that the counters count.
 
-use serde::Serialize;
+use std::fmt;
 
-use crate::measure::{
-    allocation_log::{AllocationLog, LogWhat},
-    result::AllocCounters,
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    measure::{
+        allocation_log::{AllocationLog, LogWhat},
+        result::AllocCounters,
+    },
+    units::thousands,
 };
 
 /// A log beside the server's counters, read before and after it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
     /// The log's events, added up.
     pub listed: Tally,
@@ -19,7 +24,7 @@ pub struct Check {
 }
 
 /// Calls into the allocator and their bytes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Calls that handed out memory.
     pub allocs: u64,
@@ -51,7 +56,25 @@ impl Check {
 
     /// Whether the log is whole and the counters say the same.
     pub fn agrees(&self) -> bool {
-        self.dropped == 0 && self.counted == Some(self.listed)
+        self.problem().is_none()
+    }
+
+    /// Why they don't, in words.
+    pub fn problem(&self) -> Option<String> {
+        match self.counted {
+            _ if self.dropped > 0 => Some(format!("{} events found the log full", thousands(self.dropped))),
+            None => Some("the server has no counters to set the log against".to_owned()),
+            Some(counted) if counted == self.listed => None,
+            Some(counted) => Some(format!("the server's counters say {counted}; the log lists {}", self.listed)),
+        }
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [allocs, requested, frees] = [self.allocs, self.requested_bytes, self.frees].map(thousands);
+        let usable = self.usable_bytes.map(|usable| format!(" ({} B handed out)", thousands(usable)));
+        write!(f, "{allocs} allocations of {requested} B asked for{} and {frees} frees", usable.unwrap_or_default())
     }
 }
 

@@ -1,12 +1,15 @@
 //! What becomes of what requests allocate.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::steps::Requests;
+use super::{
+    stacks::{Blocks, StackFate},
+    steps::Requests,
+};
 use crate::measure::result::PerOp;
 
 /// By site, what became of the blocks of the first half of the requests: each is watched for at least as many more.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fates {
     /// Requests whose blocks these are.
     pub ops: u64,
@@ -19,7 +22,7 @@ pub struct Fates {
 }
 
 /// What became of a site's blocks. `total` is the sum of the three.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct SiteFate {
     /// `None` for all sites together.
     pub site: Option<usize>,
@@ -33,47 +36,21 @@ pub struct SiteFate {
     pub kept: PerOp,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
-struct Sum {
-    bytes: u64,
-    blocks: u64,
-}
-
-impl Sum {
-    fn add(&mut self, bytes: u64) {
-        self.bytes += bytes;
-        self.blocks += 1;
-    }
-
-    fn per(self, ops: u64) -> PerOp {
-        let ops = ops.max(1) as f64;
-        PerOp { bytes_per_op: self.bytes as f64 / ops, allocs_per_op: self.blocks as f64 / ops }
-    }
-}
-
-/// Within, later, kept.
-type Sums = [Sum; 3];
-
-pub(super) fn fates(requests: &Requests<'_>) -> Fates {
+/// Sums up by site what became of the blocks of each stack.
+pub(super) fn fates(requests: &Requests<'_>, stacks: &[(usize, StackFate)]) -> Fates {
     let followed = requests.followed;
-    let all = requests.ranges.len();
-    let ops = all.div_ceil(2);
-    let end = requests.ranges[ops - 1].end;
-    let mut by_site: Vec<Sums> = vec![Sums::default(); followed.sites.len()];
-    let mut total = Sums::default();
-    for block in followed.blocks.iter().filter(|block| block.born < end) {
-        let fate = match requests.lifetime(block) {
-            Some(lifetime) if lifetime.ops == 0 => 0,
-            Some(_) => 1,
-            None => 2,
-        };
-        by_site[block.site][fate].add(block.bytes());
-        total[fate].add(block.bytes());
+    let (ops, watched) = requests.halves();
+    let mut by_site: Vec<[Blocks; 3]> = vec![Default::default(); followed.sites.len()];
+    let mut total: [Blocks; 3] = Default::default();
+    for (stack, fate) in stacks {
+        let site = &mut by_site[followed.site_of_stack[*stack]];
+        for sums in [site, &mut total] {
+            sums.iter_mut().zip(fate.fates()).for_each(|(sum, blocks)| sum.add(blocks));
+        }
     }
-    let row = |site: Option<usize>, sums: &Sums| {
-        let whole = Sum { bytes: sums.iter().map(|s| s.bytes).sum(), blocks: sums.iter().map(|s| s.blocks).sum() };
-        let [within, later, kept] = sums.map(|sum| sum.per(ops as u64));
-        SiteFate { site, total: whole.per(ops as u64), within, later, kept }
+    let row = |site: Option<usize>, sums: &[Blocks; 3]| {
+        let [within, later, kept] = sums.map(|sum| sum.per(ops));
+        SiteFate { site, total: sums.iter().copied().sum::<Blocks>().per(ops), within, later, kept }
     };
     let mut rows: Vec<SiteFate> = by_site
         .iter()
@@ -82,5 +59,5 @@ pub(super) fn fates(requests: &Requests<'_>) -> Fates {
         .map(|(site, sums)| row(Some(site), sums))
         .collect();
     rows.sort_by(|a, b| b.total.bytes_per_op.total_cmp(&a.total.bytes_per_op).then(a.site.cmp(&b.site)));
-    Fates { ops: ops as u64, watched: (all - ops) as u64, rows, total: row(None, &total) }
+    Fates { ops, watched, rows, total: row(None, &total) }
 }

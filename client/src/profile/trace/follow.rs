@@ -12,6 +12,8 @@ pub(super) struct Followed {
     pub(super) blocks: Vec<Block>,
     /// Where memory was asked for, in the order of their first block.
     pub(super) sites: Vec<Key>,
+    /// The site of each of the log's stacks.
+    pub(super) site_of_stack: Vec<usize>,
     /// Blocks whose memory came back without an event: given back by a thread that isn't logged.
     pub(super) unseen_frees: u64,
 }
@@ -51,6 +53,8 @@ pub(super) struct Block {
     pub(super) usable: Option<u64>,
     /// Position in [`Followed::sites`].
     pub(super) site: usize,
+    /// Position in the log's stacks.
+    pub(super) stack: usize,
     /// Positions in [`Followed::events`].
     pub(super) born: usize,
     pub(super) died: Option<usize>,
@@ -85,7 +89,7 @@ struct Pending {
 
 pub(super) fn follow(log: &AllocationLog) -> Followed {
     let (sites, site_of_stack) = sites(log);
-    let mut out = Followed { events: Vec::new(), blocks: Vec::new(), sites, unseen_frees: 0 };
+    let mut out = Followed { events: Vec::new(), blocks: Vec::new(), sites, site_of_stack, unseen_frees: 0 };
     let mut live: HashMap<u64, usize> = HashMap::new();
     let mut pending: HashMap<usize, Pending> = HashMap::new();
     for event in &log.events {
@@ -102,7 +106,7 @@ pub(super) fn follow(log: &AllocationLog) -> Followed {
                 continue;
             }
             LogWhat::Alloc(new) | LogWhat::AllocZeroed(new) => {
-                let block = out.hand_out(&mut live, new, site_of_stack[new.stack], at, None);
+                let block = out.hand_out(&mut live, new, at, None);
                 What::Alloc { block, zeroed: matches!(event.what, LogWhat::AllocZeroed(_)) }
             }
             LogWhat::Realloc(new) => {
@@ -112,7 +116,7 @@ pub(super) fn follow(log: &AllocationLog) -> Followed {
                     requested: old.requested,
                     moved: old.address != new.address,
                 });
-                let block = out.hand_out(&mut live, new, site_of_stack[new.stack], at, from);
+                let block = out.hand_out(&mut live, new, at, from);
                 if let Some(old) = from.and_then(|from| from.block) {
                     out.blocks[old].died = Some(at);
                     out.blocks[old].became = Some(block);
@@ -140,13 +144,12 @@ impl Followed {
         &mut self,
         live: &mut HashMap<u64, usize>,
         new: HandedOut,
-        site: usize,
         born: usize,
         from: Option<OldBlock>,
     ) -> usize {
-        let HandedOut { address, requested, usable, .. } = new;
-        let block = self.blocks.len();
-        self.blocks.push(Block { requested, usable, site, born, died: None, from, became: None });
+        let HandedOut { address, requested, usable, stack } = new;
+        let (block, site) = (self.blocks.len(), self.site_of_stack[stack]);
+        self.blocks.push(Block { requested, usable, site, stack, born, died: None, from, became: None });
         if let Some(gone) = live.insert(address, block) {
             self.unseen_frees += 1;
             self.blocks[gone].died = Some(born);

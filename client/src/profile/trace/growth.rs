@@ -2,13 +2,13 @@
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::steps::Requests;
 
 /// The blocks of a site that were made larger or smaller, by realloc. A container that grows by getting a new block and giving back
 /// the old one, as hash maps do, isn't seen to grow.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Growth {
     /// Where the first block was asked for, or where that was before the log, where it was made larger.
     pub site: usize,
@@ -28,6 +28,53 @@ pub struct Growth {
     pub copied_bytes_per_op: f64,
 }
 
+/// A block from its first realloc to its last.
+pub(super) struct Chain {
+    /// Of the first block, or where that was before the log, of the one that it was made.
+    pub(super) site: usize,
+    /// The same.
+    pub(super) stack: usize,
+    pub(super) steps: u64,
+    /// Steps that moved it.
+    pub(super) moves: u64,
+    /// Bytes asked for of what these moved.
+    pub(super) copied: u64,
+    first: u64,
+    last: u64,
+}
+
+/// Those whose first realloc is in one of the requests.
+pub(super) fn chains(requests: &Requests<'_>) -> Vec<Chain> {
+    let followed = requests.followed;
+    let mut chains = Vec::new();
+    for block in &followed.blocks {
+        let Some(from) = block.from else { continue };
+        let old = from.block.map(|old| &followed.blocks[old]);
+        let is_first = old.is_none_or(|old| old.from.is_none());
+        if !is_first || requests.of_event(block.born) >= requests.ranges.len() {
+            continue;
+        }
+        let asked = old.unwrap_or(block);
+        let (site, stack, first) = (asked.site, asked.stack, from.requested);
+        let mut chain = Chain { site, stack, steps: 0, moves: 0, copied: 0, first, last: 0 };
+        let mut at = block;
+        loop {
+            chain.steps += 1;
+            if let Some(from) = at.from.filter(|from| from.moved) {
+                chain.moves += 1;
+                chain.copied += from.requested.min(at.requested);
+            }
+            match at.became {
+                Some(next) => at = &followed.blocks[next],
+                None => break,
+            }
+        }
+        chain.last = at.requested;
+        chains.push(chain);
+    }
+    chains
+}
+
 #[derive(Default)]
 struct Sum {
     chains: u64,
@@ -44,37 +91,18 @@ fn widen(range: &mut Option<(u64, u64)>, value: u64) {
     *range = Some((low.min(value), high.max(value)));
 }
 
-/// Those whose first realloc is in one of the requests.
-pub(super) fn growth(requests: &Requests<'_>) -> Vec<Growth> {
-    let followed = requests.followed;
-    let ops = requests.ranges.len();
+/// The chains of so many requests, by site.
+pub(super) fn growth(chains: &[Chain], ops: usize) -> Vec<Growth> {
     let mut by_site: BTreeMap<usize, Sum> = BTreeMap::new();
-    for block in &followed.blocks {
-        let Some(from) = block.from else { continue };
-        let old = from.block.map(|old| &followed.blocks[old]);
-        let is_first = old.is_none_or(|old| old.from.is_none());
-        if !is_first || requests.of_event(block.born) >= ops {
-            continue;
-        }
-        let sum = by_site.entry(old.map_or(block.site, |old| old.site)).or_default();
+    for chain in chains {
+        let sum = by_site.entry(chain.site).or_default();
         sum.chains += 1;
-        widen(&mut sum.first, from.requested);
-        let mut at = block;
-        let mut steps = 0;
-        loop {
-            steps += 1;
-            if let Some(from) = at.from.filter(|from| from.moved) {
-                sum.moves += 1;
-                sum.copied += from.requested.min(at.requested);
-            }
-            match at.became {
-                Some(next) => at = &followed.blocks[next],
-                None => break,
-            }
-        }
-        sum.steps += steps;
-        sum.most_steps = sum.most_steps.max(steps);
-        widen(&mut sum.last, at.requested);
+        sum.steps += chain.steps;
+        sum.most_steps = sum.most_steps.max(chain.steps);
+        sum.moves += chain.moves;
+        sum.copied += chain.copied;
+        widen(&mut sum.first, chain.first);
+        widen(&mut sum.last, chain.last);
     }
     let per_op = |sum: u64| sum as f64 / ops as f64;
     let row = |(site, sum): (usize, Sum)| Growth {

@@ -8,21 +8,24 @@ mod follow;
 mod growth;
 mod requests;
 mod sequence;
+mod sound;
+mod stacks;
 mod steps;
 
 use std::collections::HashMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use self::{
     check::{Check, Tally},
     fate::{Fates, SiteFate},
     growth::Growth,
     sequence::{Compared, Variant, Whose},
+    stacks::{Blocks, Grown, StackFate},
     steps::{Lifetime, Request, Step, StepKind},
 };
 use self::{follow::follow, requests::requests, steps::Requests};
-use crate::measure::allocation_log::AllocationLog;
+use crate::measure::allocation_log::{AllocationLog, LogFrame};
 
 /// Why a log tells nothing of single requests.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -36,7 +39,7 @@ pub enum TraceError {
 }
 
 /// What the requests of a log did. Sites are positions in `sites`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trace {
     /// Requests that ended in the log.
     pub ops: u64,
@@ -56,12 +59,16 @@ pub struct Trace {
     pub fates: Fates,
     /// Blocks that grew or shrank, most copied bytes first.
     pub growth: Vec<Growth>,
+    /// Every call in `stacks`, once.
+    pub frames: Vec<LogFrame>,
+    /// Both by the whole stack, of which other tables than those by site are made. Together all allocations of the log.
+    pub stacks: Vec<StackFate>,
     /// Blocks that came back without an event, given back by threads that aren't logged: how long they lived isn't known.
     pub unseen_frees: u64,
 }
 
 /// A source line that asked for memory.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceSite {
     /// The function, readable.
     pub function: String,
@@ -89,6 +96,8 @@ pub fn trace(log: &AllocationLog) -> Result<Trace, TraceError> {
         |at: usize| sequence::compare((&sequences[typical], &request), (&sequences[at], &requests.request(at)));
     let next = (typical + 1 < ranges.len()).then(|| compared(typical + 1));
     let variants = sequence::variants(&sequences, typical, compared);
+    let chains = growth::chains(&requests);
+    let (frames, stacks) = stacks::stacks(log, &requests, &chains);
     let site =
         |key: &super::sites::Key| TraceSite { function: key.function.clone(), file: key.file.clone(), line: key.line };
     Ok(Trace {
@@ -98,10 +107,12 @@ pub fn trace(log: &AllocationLog) -> Result<Trace, TraceError> {
         same,
         next,
         variants,
-        fates: fate::fates(&requests),
-        growth: growth::growth(&requests),
+        fates: fate::fates(&requests, &stacks),
+        growth: growth::growth(&chains, ranges.len()),
         unseen_frees: followed.unseen_frees,
         request,
+        frames,
+        stacks: stacks.into_iter().map(|(_, fate)| fate).collect(),
     })
 }
 
@@ -123,5 +134,6 @@ fn order_sites(followed: &mut follow::Followed, request: &std::ops::Range<usize>
     let mut place = vec![0; order.len()];
     order.iter().enumerate().for_each(|(new, &old)| place[old] = new);
     followed.blocks.iter_mut().for_each(|block| block.site = place[block.site]);
+    followed.site_of_stack.iter_mut().for_each(|site| *site = place[*site]);
     followed.sites = order.iter().map(|&old| followed.sites[old].clone()).collect();
 }

@@ -2,7 +2,7 @@
 
 use std::{cmp::Reverse, collections::HashMap, ops::Range};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{
     Request, Step, StepKind,
@@ -19,7 +19,7 @@ pub(super) struct Act {
 }
 
 /// A step of two requests that are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Compared {
     /// Which of them has it.
     pub side: Whose,
@@ -28,7 +28,7 @@ pub struct Compared {
 }
 
 /// Which of two requests has a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Whose {
     /// Both.
@@ -40,7 +40,7 @@ pub enum Whose {
 }
 
 /// Requests that did the same, but something else than most.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Variant {
     /// Which they are, from 1.
     pub requests: Vec<u64>,

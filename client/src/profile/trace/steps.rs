@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::follow::{Block, Followed, What};
 
 /// A request, from its first event to its last.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Request {
     /// Which of the log, from 1.
     pub number: u64,
@@ -28,7 +28,7 @@ pub struct Request {
 }
 
 /// Something that happened in a request.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     /// Since the request's first event, ns.
     pub at_ns: u64,
@@ -56,7 +56,7 @@ pub struct Step {
 }
 
 /// What happened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepKind {
     /// A block was handed out.
@@ -76,7 +76,7 @@ pub enum StepKind {
 }
 
 /// How long a block lives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lifetime {
     /// ns.
     pub ns: u64,
@@ -93,6 +93,12 @@ pub(super) struct Requests<'a> {
 impl<'a> Requests<'a> {
     pub(super) fn new(followed: &'a Followed, ranges: &'a [Range<usize>]) -> Self {
         Self { followed, ranges }
+    }
+
+    /// How many requests' blocks are judged, and for how many more each of them is watched at least.
+    pub(super) fn halves(&self) -> (u64, u64) {
+        let ops = self.ranges.len().div_ceil(2);
+        (ops as u64, (self.ranges.len() - ops) as u64)
     }
 
     /// Which request an event belongs to; one past the last of them belongs to the one after.

@@ -5,7 +5,7 @@ mod flames;
 use super::{
     blocks::{Block, Cell, Column, Kind, Note, Table},
     document::{Document, circumstances, found},
-    facets,
+    facets, fate,
     markdown::entities,
 };
 use crate::{compare::Verdict, measure::result::RunResult, profile::Drawn};
@@ -30,20 +30,29 @@ pub struct Flamegraph {
 impl Flamegraph {
     /// Of a result.
     pub fn new(result: &RunResult, metric: &'static str, drawn: Drawn) -> Self {
-        let mut cell = format!("{} {}", result.framework, result.scenario);
-        let phrases = facets::phrases(result, &[]);
-        if !phrases.is_empty() {
-            cell += &format!(": {}", phrases.join(", "));
-        }
-        Self { run: result.label.clone(), cell, metric, drawn }
+        Self { run: result.label.clone(), cell: facets::cell(result), metric, drawn }
     }
 }
 
-/// The report as an HTML document, with these pictures, SVG documents of [`crate::plot`], and these flamegraphs, of the run to judge by
-/// first. Text from results stays text, whatever it is.
-pub fn page(document: &Document<'_>, pictures: &[String], flamegraphs: &[Flamegraph]) -> String {
-    let mut sections = sections(&found(document));
+/// What a page shows beside its text. Pictures and timelines are SVG documents of `plot`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Shown<'a> {
+    /// Of the results.
+    pub pictures: &'a [String],
+    /// Of each of the document's traces.
+    pub timelines: &'a [String],
+    /// Of the run to judge by first.
+    pub flamegraphs: &'a [Flamegraph],
+}
+
+/// The report as an HTML document. Text from results stays text, whatever it is.
+pub fn page(document: &Document<'_>, Shown { pictures, timelines, flamegraphs }: Shown<'_>) -> String {
+    let mut sections = sections(&[found(document), fate::blocks(document.traces)].concat());
     let title = sections.first().map(|(title, _)| title.clone()).unwrap_or_default();
+    if !timelines.is_empty() {
+        let timelines = document.traces.iter().zip(timelines).map(|(trace, svg)| timeline(&trace.cell, svg));
+        sections.push(("One request".to_owned(), TIMELINES.to_owned() + &timelines.collect::<String>()));
+    }
     if !pictures.is_empty() {
         let pictures: String = pictures.iter().map(|svg| picture(svg)).collect();
         sections.push(("Pictures".to_owned(), format!("<div class=\"pictures\">\n{pictures}</div>\n")));
@@ -168,8 +177,24 @@ fn class(kind: Kind) -> &'static str {
     }
 }
 
-/// Within a page, an SVG needs no namespace.
 fn picture(svg: &str) -> String {
-    let svg = svg.replacen(" xmlns=\"http://www.w3.org/2000/svg\"", "", 1);
-    format!("<figure class=\"picture\">\n{svg}</figure>\n")
+    format!("<figure class=\"picture\">\n{}</figure>\n", inlined(svg))
+}
+
+const TIMELINES: &str = "<p class=\"hint\">The typical request of each trace, with one call in flight: the bytes that are live, and \
+                         a bar for each block. Point at a block, or walk with the arrow keys, to see what it is.</p>\n";
+
+/// The page's script makes its bars known to the keyboard.
+fn timeline(cell: &str, svg: &str) -> String {
+    let cell = entities(cell);
+    format!(
+        "<details open>\n<summary>{cell}</summary>\n<figure class=\"picture timeline\" data-cell=\"{cell}\">\n{}<output></output>\n\
+         </figure>\n</details>\n",
+        inlined(svg)
+    )
+}
+
+/// Within a page, an SVG needs no namespace.
+fn inlined(svg: &str) -> String {
+    svg.replacen(" xmlns=\"http://www.w3.org/2000/svg\"", "", 1)
 }

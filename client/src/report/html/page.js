@@ -32,6 +32,39 @@ for (const button of document.querySelectorAll("th button")) {
   button.addEventListener("click", () => sortBy(button.parentNode));
 }
 
+// Timelines: a block says below the picture what it is; arrows lead from one to the next.
+
+function timeline(figure) {
+  const svg = figure.querySelector("svg");
+  const said = figure.querySelector("output");
+  const bars = [...svg.querySelectorAll("g")];
+  const about = (bar) => bar.querySelector("title").textContent.replace(/\n/g, ", ");
+  const choose = (chosen) => {
+    for (const bar of bars) bar.setAttribute("tabindex", bar === chosen ? 0 : -1);
+    for (const bar of bars) bar.setAttribute("aria-selected", bar === chosen);
+  };
+  svg.setAttribute("role", "listbox");
+  svg.setAttribute("aria-label", `Blocks of a request: ${figure.dataset.cell}`);
+  bars.forEach((bar, at) => {
+    bar.setAttribute("role", "option");
+    bar.setAttribute("aria-label", about(bar));
+    bar.addEventListener("mouseover", () => (said.textContent = about(bar)));
+    bar.addEventListener("focus", () => {
+      choose(bar);
+      said.textContent = about(bar);
+    });
+    bar.addEventListener("keydown", (event) => {
+      const places = { ArrowUp: at - 1, ArrowLeft: at - 1, ArrowDown: at + 1, ArrowRight: at + 1, Home: 0, End: bars.length - 1 };
+      if (!(event.key in places)) return;
+      event.preventDefault();
+      bars[places[event.key]]?.focus();
+    });
+  });
+  choose(bars[0]);
+}
+
+for (const figure of document.querySelectorAll(".timeline")) timeline(figure);
+
 // Flamegraphs.
 
 const ROW = 17; // Pixels from a frame to the one upon it.

@@ -49,7 +49,7 @@ fn figures(row: &SiteFate) -> Vec<String> {
     ]
 }
 
-fn sum(rows: &[SiteFate]) -> SiteFate {
+pub(in crate::report) fn sum(rows: &[SiteFate]) -> SiteFate {
     let of = |part: fn(&SiteFate) -> PerOp| PerOp {
         bytes_per_op: rows.iter().map(|row| part(row).bytes_per_op).sum(),
         allocs_per_op: rows.iter().map(|row| part(row).allocs_per_op).sum(),
@@ -63,23 +63,30 @@ fn sum(rows: &[SiteFate]) -> SiteFate {
     }
 }
 
+/// What is said of a site's growth.
+pub(in crate::report) const GROWTH_HEADS: [&str; 5] = ["copied B/op", "blocks/op", "steps", "first B", "last B"];
+
+/// The figures under [`GROWTH_HEADS`].
+pub(in crate::report) fn growth_figures(growth: &Growth) -> [String; 5] {
+    [
+        whole(growth.copied_bytes_per_op),
+        two_decimals(growth.chains_per_op),
+        steps(growth),
+        range(growth.first),
+        range(growth.last),
+    ]
+}
+
 /// Blocks that were made larger.
 pub(super) fn growth(trace: &Trace, style: Style) -> String {
     if trace.growth.is_empty() {
         return String::new();
     }
-    let head = ["copied B/op", "blocks/op", "steps", "first B", "last B"].map(str::to_owned).to_vec();
+    let head = GROWTH_HEADS.map(str::to_owned).to_vec();
     let mut rows = vec![(head, "site".to_owned(), "file:line".to_owned())];
     rows.extend(trace.growth.iter().take(MOST_SITES).map(|growth| {
         let (function, file) = names(trace, Some(growth.site));
-        let figures = vec![
-            whole(growth.copied_bytes_per_op),
-            two_decimals(growth.chains_per_op),
-            steps(growth),
-            range(growth.first),
-            range(growth.last),
-        ];
-        (figures, format!("{} {function}", number(Some(growth.site))), file)
+        (growth_figures(growth).to_vec(), format!("{} {function}", number(Some(growth.site))), file)
     }));
     let note = "A step is a realloc; what it moves is copied. Asked for at once at their last size they would take none. What grows \
                 into a new block and gives back the old one, as hash maps do, isn't seen here.";

@@ -1,12 +1,12 @@
 //! One request under the glass, as text.
 
-mod fates;
+pub(super) mod fates;
 mod request;
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use comfy_table::CellAlignment;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{
     Style, joined,
@@ -16,20 +16,20 @@ use super::{
 use crate::{
     load::Wire,
     measure::result::{LoadShape, RunMeta, RunResult},
-    profile::{Check, Trace, TraceSite, two_decimals},
+    profile::{Check, Step, StepKind, Trace, TraceSite, two_decimals},
     units::thousands,
 };
-
-/// How the names of traces' files end, which lie among results.
-pub const TRACE: &str = ".trace.json";
 
 /// Of the width left for names, the most that file and line take.
 const FILE_SHARE: f64 = 0.45;
 /// Names are cut to no less than this, however narrow the terminal.
 const MIN_NAMES: usize = 24;
 
+/// The version of the shape of [`Traced`].
+pub const TRACE_VERSION: u32 = 1;
+
 /// A trace, of which server under which load.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Traced {
     /// The version of this shape. It grows when a key changes its meaning or goes; new keys don't change it.
     pub schema_version: u32,
@@ -53,9 +53,6 @@ pub struct Traced {
     pub wire: Wire,
     /// What was seen.
     pub trace: Trace,
-    /// The name of its files.
-    #[serde(skip)]
-    stem: String,
 }
 
 impl Traced {
@@ -63,8 +60,7 @@ impl Traced {
     pub fn new(meta: &RunMeta, wire: Wire, trace: Trace) -> Self {
         let result = RunResult::derive(meta.clone(), &[]);
         Self {
-            schema_version: 1,
-            stem: result.file_stem(),
+            schema_version: TRACE_VERSION,
             label: result.label,
             timestamp: result.timestamp,
             framework: result.framework,
@@ -77,21 +73,11 @@ impl Traced {
             trace,
         }
     }
-
-    /// The name of its JSON file.
-    pub fn file_name(&self) -> String {
-        format!("{}{TRACE}", self.stem)
-    }
-
-    /// The name of its picture's file.
-    pub fn picture_name(&self) -> String {
-        format!("{}.trace.svg", self.stem)
-    }
 }
 
 /// Traces for people: of each the request, what others did otherwise, what became of the blocks, and whether all of them are
-/// listed; then where the files are: those of the traces, and those of their pictures.
-pub fn traces(traces: &[Traced], (data_dir, pictures_dir): (&Path, &Path), style: Style) -> String {
+/// listed; then where their files are.
+pub fn traces(traces: &[Traced], files: &[PathBuf], style: Style) -> String {
     let one = |traced: &Traced| {
         let Traced { framework, scenario, trace, .. } = traced;
         joined([
@@ -102,11 +88,8 @@ pub fn traces(traces: &[Traced], (data_dir, pictures_dir): (&Path, &Path), style
             check(trace, style),
         ])
     };
-    let file = |traced: &Traced| {
-        let (data, picture) = (data_dir.join(traced.file_name()), pictures_dir.join(traced.picture_name()));
-        format!("  {}\n  {}\n", data.display(), picture.display())
-    };
-    let files = format!("{}\n{}", style.bold("Files"), traces.iter().map(file).collect::<String>());
+    let files = files.iter().map(|file| format!("  {}\n", file.display()));
+    let files = format!("{}\n{}", style.bold("Files"), files.collect::<String>());
     traces.iter().map(one).chain([files]).collect::<Vec<_>>().join("\n")
 }
 
@@ -140,19 +123,8 @@ fn listed(check: &Check, ops: u64, style: Style) -> String {
         thousands(ops),
         per_op(listed.allocs)
     );
-    if check.agrees() {
+    let Some(why) = check.problem() else {
         return fold(&format!("{sums}; the server's counters, read before and after, say the same."), style);
-    }
-    let why = match check.counted {
-        _ if check.dropped > 0 => format!("{} events found the log full", thousands(check.dropped)),
-        None => "the server has no counters to set it against".to_owned(),
-        Some(counted) => format!(
-            "the server's counters say {} allocations of {} B asked for and {} frees; listed are {} B",
-            thousands(counted.allocs),
-            thousands(counted.requested_bytes),
-            thousands(counted.frees),
-            thousands(listed.requested_bytes)
-        ),
     };
     fold(&style.yellow(&format!("! {sums}: {why}. The list is not whole.")), Style { color: false, ..style })
 }
@@ -183,12 +155,25 @@ fn with_sites(rows: Vec<(Vec<String>, String, String)>, left: &[usize], width: u
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
+/// What is said in place of a site that isn't in the log.
+pub(crate) const OLDER: &str = "allocated before the log";
+
+/// What a step's block was asked for by.
+fn names_of(trace: &Trace, step: &Step) -> (String, String) {
+    let is_older = step.site.is_none() && step.kind == StepKind::Free;
+    if is_older { (OLDER.to_owned(), String::new()) } else { names(trace, step.site) }
+}
+
 /// A site's function and place.
-fn names(trace: &Trace, site: Option<usize>) -> (String, String) {
+pub(super) fn site(trace: &Trace, site: Option<usize>) -> [String; 2] {
     match site.and_then(|site| trace.sites.get(site)) {
-        Some(site) => (site.function.clone(), place(site)),
+        Some(site) => [site.function.clone(), place(site)],
         None => Default::default(),
     }
+}
+
+fn names(trace: &Trace, site: Option<usize>) -> (String, String) {
+    self::site(trace, site).into()
 }
 
 fn place(TraceSite { file, line, .. }: &TraceSite) -> String {

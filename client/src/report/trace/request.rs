@@ -1,6 +1,6 @@
 //! The request's steps, and where others differ.
 
-use super::{names, number, with_sites};
+use super::{names_of, number, with_sites};
 use crate::{
     profile::{Compared, Lifetime, Step, StepKind, Trace, Variant, Whose},
     report::{Style, columns::UNKNOWN, table::fold},
@@ -94,7 +94,7 @@ fn table(trace: &Trace, steps: &[Compared], style: Style) -> String {
         }
         cells.push(if *side == Whose::Second { String::new() } else { signed(step.live_bytes) });
         cells.push(lives(step));
-        let (function, file) = names(trace, step.site);
+        let (function, file) = names_of(trace, step);
         rows.push((cells, format!("{} {function}", number(step.site)).trim().to_owned(), file));
     }
     with_sites(rows, &[0, 4], style.width)
@@ -166,7 +166,7 @@ fn row(trace: &Trace, Compared { side, step }: &Compared) -> (Vec<String>, Strin
         (Some(requested), Some(from)) => format!("{}→{}", thousands(from), thousands(requested)),
         (requested, _) => requested.map(thousands).unwrap_or_default(),
     };
-    let (function, file) = names(trace, step.site);
+    let (function, file) = names_of(trace, step);
     let site = format!("{} {function}", number(step.site)).trim().to_owned();
     (vec![format!("   {mark}"), event(step, Whose::Second), bytes], site, file)
 }

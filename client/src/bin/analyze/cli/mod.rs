@@ -288,6 +288,17 @@ mod tests {
     }
 
     #[test]
+    fn criteria_are_of_what_is_judged() {
+        for flags in [["--smallest", "2%"], ["--alpha", "0.01"], ["--noise", "a.json"]] {
+            let alone = [&["analyze", "report", "a"][..], &flags].concat();
+            let error = Cli::try_parse_from(&alone).expect_err("nothing is judged").to_string();
+            assert!(error.contains("--against <BASE>"), "{error}");
+            assert!(Cli::try_parse_from([&alone[..], &["--against", "b"]].concat()).is_ok(), "{flags:?}");
+        }
+        assert!(Cli::try_parse_from(["analyze", "report", "a"]).is_ok());
+    }
+
+    #[test]
     fn values_with_a_hyphen_reach_the_plan_which_says_what_is_allowed() {
         let command = Cli::command();
         let takes_text =

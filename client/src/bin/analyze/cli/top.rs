@@ -26,11 +26,14 @@ pub(crate) enum TopBy {
 /// flat is what a row did itself; memory counts as asked for by the innermost function that is no allocator, collection,
 /// boxing or spawning. cum is that and what its callees did. The flat values add up to the last row, all.
 ///
+/// Of a run with traces a further table says what becomes of what is allocated: given back within the same request, later or
+/// not at all, and how often it grows, and what that copies. A trace alone, ….trace.json, is told so too.
+///
 /// A profile alone is printed as go tool pprof -top does; with --by, --generic or --layers as a run is, in totals.
 #[derive(Debug, Args)]
 pub(crate) struct TopArgs {
     /// A label of data/ below --out, a folder of results, or a result's JSON file; or a profile: any profile.proto,
-    /// gzipped or not, ours, Go's or another's
+    /// gzipped or not, ours, Go's or another's; or a trace
     #[arg(value_name = "RUN|FILE")]
     pub(crate) what: PathBuf,
     /// The kind of value, as alloc_space, alloc_objects or cpu [default: alloc_space of a run, a profile's own]

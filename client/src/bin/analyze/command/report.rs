@@ -8,11 +8,12 @@ use std::{
 };
 
 use analyze::{
-    compare::{Criteria, compare},
+    compare::compare,
     measure::result::RunResult,
     plot::{self, PlotError},
-    profile::drawn,
-    report::{self, Against, Document, Flamegraph},
+    profile::{BUILTIN_LAYERS, Layers, drawn},
+    report::{self, Against, CellTrace, Document, Flamegraph, Shown},
+    store::load_trace,
 };
 use anyhow::Context;
 
@@ -26,6 +27,7 @@ const HEAVY: usize = 20;
 
 /// Writes the report of a run, against another where there is one.
 pub(super) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
+    let criteria = args.criteria.read()?;
     let load = |run: &PathBuf| -> anyhow::Result<Vec<RunResult>> {
         let mut results = runs::load(slice::from_ref(run), &args.out)?;
         results.sort_by_key(|result| (result.payload_size, result.concurrency));
@@ -33,20 +35,23 @@ pub(super) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     };
     let results = load(&args.run)?;
     let base = args.against.as_ref().map(load).transpose()?;
-    let comparison = base.as_ref().map(|base| compare(base, &results, &Criteria::default()));
+    let comparison = base.as_ref().map(|base| compare(base, &results, &criteria));
     if let (Some(against), Some(comparison)) = (&args.against, &comparison) {
         comparable(comparison, [against, &args.run], args.force)?;
     }
     let against = base.as_ref().zip(comparison.as_ref());
     let against = against.map(|(results, comparison)| Against { results, comparison });
-    let document = Document { results: &results, against };
+    let traces = traces(&results, &runs::folder(&args.run, &args.out)?)?;
+    let document = Document { results: &results, against, traces: &traces };
     let text = if args.html {
         let mut flamegraphs = Vec::new();
         if let Some((run, results)) = args.against.as_ref().zip(base.as_ref()) {
             flamegraphs.extend(self::flamegraphs(results, &runs::folder(run, &args.out)?));
         }
         flamegraphs.extend(self::flamegraphs(&results, &runs::folder(&args.run, &args.out)?));
-        report::page(&document, &pictures(&document)?, &flamegraphs)
+        let timelines: Vec<String> = traces.iter().map(|trace| plot::timeline(&trace.traced)).collect();
+        let (pictures, timelines, flamegraphs) = (&pictures(&document)?, &timelines, &flamegraphs);
+        report::page(&document, Shown { pictures, timelines, flamegraphs })
     } else {
         report::pull_request(&document)
     };
@@ -83,6 +88,20 @@ fn pictures(document: &Document<'_>) -> anyhow::Result<Vec<String>> {
     }
 }
 
+/// Every trace of the results, whose paths are relative to a folder. One that can't be read is said and left out.
+fn traces(results: &[RunResult], folder: &Path) -> anyhow::Result<Vec<CellTrace>> {
+    let layers = Layers::parse(BUILTIN_LAYERS)?;
+    let mut traces = Vec::new();
+    for result in results {
+        let Some(path) = &result.files.trace else { continue };
+        match load_trace(&folder.join(path)) {
+            Ok(traced) => traces.push(CellTrace::new(result, traced, &layers)),
+            Err(error) => terminal::say(&format!("warning: {error}: left out")),
+        }
+    }
+    Ok(traces)
+}
+
 /// Every flamegraph of the results, whose paths are relative to a folder. One that can't be read is said and left out.
 fn flamegraphs(results: &[RunResult], folder: &Path) -> Vec<Flamegraph> {
     let mut graphs = Vec::new();
@@ -110,11 +129,11 @@ fn flamegraphs(results: &[RunResult], folder: &Path) -> Vec<Flamegraph> {
 
 #[cfg(test)]
 mod tests {
-    use analyze::measure::result::Environment;
+    use analyze::{compare::ALPHA, measure::result::Environment};
 
     use super::*;
     use crate::{
-        cli::run_args,
+        cli::{CriteriaArgs, SizeArgs, run_args},
         plan::{Plan, UsageError},
     };
 
@@ -135,6 +154,7 @@ mod tests {
         ReportArgs {
             run: "b".into(),
             against: Some("a".into()),
+            criteria: CriteriaArgs { alpha: ALPHA, size: SizeArgs { smallest: None, noise: None } },
             force,
             markdown: false,
             html: false,

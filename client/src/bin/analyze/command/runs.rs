@@ -8,7 +8,6 @@ use std::{
 
 use analyze::{
     measure::result::RunResult,
-    report,
     scenario::Framework,
     store::{self, load_result},
 };
@@ -74,14 +73,10 @@ pub(super) fn files(run: &Path, root: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Hidden files are those that are being written; a suite's plan lies beside its results, and so do traces.
+/// Hidden files are those that are being written; a suite's plan lies beside its results.
 fn is_result(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    name.ends_with(".json")
-        && !name.starts_with('.')
-        && name != store::PLAN
-        && !name.ends_with(report::TRACE)
-        && path.is_file()
+    name.ends_with(".json") && !name.starts_with('.') && name != store::PLAN && path.is_file()
 }
 
 #[cfg(test)]
@@ -97,7 +92,7 @@ mod tests {
         let root = tempfile::tempdir().expect("a folder");
         let folder = root.path().join("data/before");
         fs::create_dir_all(&folder).expect("a folder");
-        for name in ["b.json", "a.json", ".c.json.123", "notes.txt", store::PLAN, "a.trace.json"] {
+        for name in ["b.json", "a.json", ".c.json.123", "notes.txt", store::PLAN] {
             fs::write(folder.join(name), "{}").expect("a file");
         }
         let both = vec![folder.join("a.json"), folder.join("b.json")];

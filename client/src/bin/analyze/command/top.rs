@@ -1,4 +1,4 @@
-//! `analyze top`: whose the values of a run's profiles are, or of a profile alone.
+//! `analyze top`: whose the values of a run's profiles are, or of a profile alone, and what became of what a trace saw.
 
 use std::{
     fs::{self, File},
@@ -10,8 +10,11 @@ use std::{
 
 use analyze::{
     measure::result::{PerOp, RunResult},
-    profile::{self, Amounts, Attribution, BUILTIN_LAYERS, By, Filter, Layers, Profile, UNKNOWN_TYPE, covered_ops},
-    report::{self, Attributed, Basis},
+    profile::{
+        self, Amounts, Attribution, BUILTIN_LAYERS, By, Filter, Layers, Profile, Trace, UNKNOWN_TYPE, covered_ops,
+    },
+    report::{self, Attributed, Basis, Fated},
+    store::{TRACE, load_trace},
 };
 use anyhow::bail;
 
@@ -24,16 +27,36 @@ use crate::{
 
 pub(super) fn top(args: &TopArgs) -> anyhow::Result<ExitCode> {
     let question = Question::of(args)?;
-    let text = if is_profile(&args.what) { question.of_file(&args.what)? } else { question.of_run()? };
+    let text = match Kind::of(&args.what) {
+        Kind::Profile => question.of_file(&args.what)?,
+        Kind::Trace => question.of_trace(&args.what)?,
+        Kind::Run => question.of_run()?,
+    };
     terminal::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whether a path is a file that is no result. A profile never begins as JSON does.
-fn is_profile(path: &Path) -> bool {
-    let mut first = [0];
-    path.is_file()
-        && File::open(path).and_then(|mut file| file.read_exact(&mut first)).map_or(true, |()| first != *b"{")
+/// What is asked about.
+enum Kind {
+    Profile,
+    Trace,
+    Run,
+}
+
+impl Kind {
+    /// A profile never begins as JSON does, and of a trace's file only the name tells it from a result's.
+    fn of(path: &Path) -> Self {
+        let mut first = [0];
+        if !path.is_file() {
+            Self::Run
+        } else if File::open(path).and_then(|mut file| file.read_exact(&mut first)).map_or(true, |()| first != *b"{") {
+            Self::Profile
+        } else if path.to_string_lossy().ends_with(TRACE) {
+            Self::Trace
+        } else {
+            Self::Run
+        }
+    }
 }
 
 struct Question<'a> {
@@ -82,14 +105,17 @@ impl<'a> Question<'a> {
         let is_cpu = self.args.kind.as_deref().is_some_and(|kind| ["cpu", "samples"].contains(&kind));
         let kind = if is_cpu { "CPU" } else { "allocation" };
         let (mut tables, mut without) = (Vec::new(), Vec::new());
+        let beside = |file: &Path, path: &str| file.parent().unwrap_or(Path::new("")).join(path);
         for (file, result) in runs::load_with_files(slice::from_ref(what), root)? {
             let path = if is_cpu { &result.files.cpu_profile } else { &result.files.allocs_profile };
             match path {
-                Some(path) => {
-                    let path = file.parent().unwrap_or(Path::new("")).join(path);
-                    tables.push(self.of_result(&result, &path, is_cpu)?);
-                }
+                Some(path) => tables.push(self.of_result(&result, &beside(&file, path), is_cpu)?),
                 None => without.push(report::subject(&result)),
+            }
+            if let Some(path) = result.files.trace.as_ref().filter(|_| !is_cpu) {
+                let traced = load_trace(&beside(&file, path))?;
+                let concurrency = Some(result.concurrency);
+                tables.push(self.fates(&report::subject(&result), &traced.trace, concurrency, &[self.by]));
             }
         }
         if tables.is_empty() {
@@ -112,6 +138,28 @@ impl<'a> Question<'a> {
         };
         let sampled = if profile.sampling_period().is_some() { ", sampled" } else { "" };
         self.tables(&(report::subject(result) + sampled), &profile, kind, basis, self.by != By::Layer)
+    }
+
+    fn of_trace(&self, file: &Path) -> anyhow::Result<String> {
+        if let Some(kind) = &self.args.kind {
+            return Err(UsageError(format!("--type {kind}: not of a trace, which has the fate of bytes only")).into());
+        }
+        let traced = load_trace(file)?;
+        let subject = format!("{} {}", traced.framework, traced.scenario);
+        let bys = if self.by == By::Layer { vec![By::Layer] } else { vec![self.by, By::Layer] };
+        Ok(self.fates(&subject, &traced.trace, None, &bys))
+    }
+
+    /// What became of what was allocated, a table for each grouping.
+    fn fates(&self, subject: &str, trace: &Trace, concurrency: Option<u32>, bys: &[By]) -> String {
+        let part = self.filter.names().join(", ");
+        let part = (!part.is_empty()).then_some(part.as_str());
+        let table = |(at, &by): (usize, &By)| {
+            let table = &profile::fate_table(trace, &self.filter, by, &self.layers);
+            let what = Fated { subject, trace, table, concurrency, part, is_below: at > 0 };
+            report::fate(what, self.limit.filter(|_| by != By::Layer), terminal::style())
+        };
+        bys.iter().enumerate().map(table).collect::<Vec<_>>().join("\n")
     }
 
     /// The table asked for, and that of layers.

@@ -1,10 +1,10 @@
 //! `analyze trace`: one request after another, and what each does with memory.
 
-use std::process::ExitCode;
+use std::{path::PathBuf, process::ExitCode};
 
 use analyze::{
-    load::Driver,
-    measure::log_pass,
+    load::{Address, Driver},
+    measure::{DebugClient, LogLoad, log_pass},
     profile,
     report::{self, Traced},
     store::Store,
@@ -29,14 +29,12 @@ pub(super) fn trace(plan: &TracePlan) -> anyhow::Result<ExitCode> {
     let store = open(&plan.plan)?;
     // Before this process is bound to the load generator's CPUs.
     let peers = Peers::of(&plan.plan);
-    let mut traced = Vec::new();
-    let code = runtime(&plan.plan)?.block_on(trace_all(plan, &store, &peers, &mut traced))?;
+    let (mut traced, mut files) = (Vec::new(), Vec::new());
+    let code = runtime(&plan.plan)?.block_on(trace_all(plan, &store, &peers, (&mut traced, &mut files)))?;
     if !traced.is_empty() {
         let text = match plan.format {
             TraceFormat::Json => report::trace_json(&traced).context("writing JSON")?,
-            TraceFormat::Table => {
-                report::traces(&traced, (&store.data_dir(), &store.pictures_dir()), terminal::style())
-            }
+            TraceFormat::Table => report::traces(&traced, &files, terminal::style()),
         };
         terminal::print(&text).context("writing to stdout")?;
     }
@@ -48,7 +46,7 @@ async fn trace_all(
     plan: &TracePlan,
     store: &Store,
     peers: &Peers,
-    traced: &mut Vec<Traced>,
+    (traced, files): (&mut Vec<Traced>, &mut Vec<PathBuf>),
 ) -> anyhow::Result<ExitCode> {
     let stop = stop_on_signal().context("listening for signals")?;
     let bench = Bench { plan: &plan.plan, store, stop: &stop, peers };
@@ -64,7 +62,7 @@ async fn trace_all(
         match unless_stopped(&stop, work).await {
             None => return Ok(ExitCode::from(INTERRUPTED)),
             Some(Ok(one)) => {
-                store.save_trace(&one)?;
+                files.extend(store.save_trace(&subject.file_stem(store.label()), &one)?);
                 traced.push(one);
             }
             Some(Err(error)) => {
@@ -79,13 +77,24 @@ async fn trace_all(
 async fn one(plan: &TracePlan, subject: &Subject, bench: Bench<'_>) -> anyhow::Result<Traced> {
     let Server { process, addr, debug } = Server::of(subject, HeapProfiler::Off, bench).await?;
     let debug = debug.context("the server has no debug endpoints")?;
-    let mut driver = Driver::connect(subject.load(addr, bench.plan.connect_timeout)).await?;
-    let wire = driver.preflight().await?;
-    let log = log_pass(&mut driver, &debug, subject.warmup, (plan.requests, plan.pause)).await?;
-    drop(driver);
+    let load = LogLoad { warmup: subject.warmup, ops: plan.requests, pause: plan.pause, within: None };
+    let traced = traced(subject, (addr, &debug), &load, bench).await?;
     if let Some(process) = process {
         process.stop().await;
     }
+    Ok(traced)
+}
+
+/// Traces a subject with one call in flight, over a connection of its own.
+pub(super) async fn traced(
+    subject: &Subject,
+    (addr, debug): (Address, &DebugClient),
+    load: &LogLoad,
+    bench: Bench<'_>,
+) -> anyhow::Result<Traced> {
+    let mut driver = Driver::connect(subject.load(addr, bench.plan.connect_timeout)).await?;
+    let wire = driver.preflight().await?;
+    let log = log_pass(&mut driver, debug, load).await?;
     Ok(Traced::new(
         &subject.meta(bench.store.label(), bench.plan.started, Default::default()),
         wire,

@@ -24,12 +24,12 @@ mod trace;
 use std::{collections::HashSet, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use analyze::{
-    load::{Address, Call, Case, End, LoadSpec},
+    load::{Address, Call, Case, End, LoadSpec, Window},
     measure::{
         DebugClient,
         result::{Environment, LoadShape, RunMeta, RunResult},
     },
-    scenario::{Compression, Framework, Peer},
+    scenario::{Compression, Framework, Peer, Scenario},
     store::Label,
     units,
 };
@@ -179,6 +179,13 @@ impl Subject {
         }
     }
 
+    /// The same with one call in flight at a time: so many, and a pause after each.
+    pub(crate) fn alone(&self, requests: u64, pause: Duration) -> Self {
+        let scenario = Scenario { concurrency: 1, ..self.case.scenario };
+        let window = Window { end: End::Requests(requests), rate: None, think: pause };
+        Self { case: Case { scenario, connections: 1, window, ..self.case }, ..self.clone() }
+    }
+
     /// Connections that are opened.
     fn connections(&self) -> usize {
         self.case.connections.min(self.case.scenario.concurrency as usize)
@@ -285,7 +292,7 @@ impl Subject {
 
     /// How long the profiles are planned to take.
     pub(crate) fn profiles_length(&self) -> Duration {
-        if self.profiled { self.pass_length() * 2 + HEAP_PASS } else { Duration::ZERO }
+        if self.profiled { self.pass_length() * 2 + HEAP_PASS + TRACE_PASS } else { Duration::ZERO }
     }
 
     /// How long all of it is planned to take.
@@ -302,3 +309,5 @@ const PREPARATION: Duration = Duration::from_millis(200);
 pub(crate) const SYSCALLS_PASS: Duration = Duration::from_millis(1500);
 /// A heap profile under load.
 pub(crate) const HEAP_PASS: Duration = Duration::from_secs(1);
+/// A trace of single requests, with its warm-up and the reading of its log.
+pub(crate) const TRACE_PASS: Duration = Duration::from_secs(2);
