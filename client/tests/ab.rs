@@ -85,6 +85,33 @@ fn two_commands_are_measured_in_turn_and_judged() {
 }
 
 #[test]
+fn sides_that_speak_different_wires_are_not_compared_unless_they_are_to_be() {
+    let dir = TempDir::new().expect("a folder");
+    let (port, debug) = (free_port(), free_port());
+    let program = env!("CARGO_BIN_EXE_analyze");
+    let base =
+        format!("{program} serve grpc --addr 127.0.0.1:{port} --debug-addr 127.0.0.1:{debug} --exit-with-parent");
+    let head = format!("{base} --accept-gzip");
+    let (addr, url) = (format!("grpc=127.0.0.1:{port}"), format!("grpc=http://127.0.0.1:{debug}"));
+    let sides = ["--accept-gzip", "--base-cmd", &base, "--head-cmd", &head, "--addr", &addr, "--debug", &url];
+    let refused = ab(&dir, &[&sides[..], &LOAD].concat());
+    let said = text(&refused.stderr);
+    assert_eq!((refused.status.code(), text(&refused.stdout)), (Some(2), String::new()), "{said}");
+    assert!(
+        said.contains("error: grpc 128B-2: base and head speak different wires")
+            && said.contains("reply encoding: identity against gzip"),
+        "{said}"
+    );
+    assert_eq!((rounds(&dir, "t-base"), rounds(&dir, "t-head")), (1, 1), "what was measured is kept");
+    let forced = ab(&dir, &[&["--force"], &sides[..], &LOAD].concat());
+    let out = text(&forced.stdout);
+    assert_eq!(forced.status.code(), Some(0), "{}", text(&forced.stderr));
+    // The footnotes are folded.
+    let unfolded = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(unfolded.contains("measured otherwise: reply encoding: identity against gzip"), "{out}");
+}
+
+#[test]
 fn a_server_against_itself_is_judged_again_and_again() {
     let dir = TempDir::new().expect("a folder");
     let ended = Command::new(env!("CARGO_BIN_EXE_analyze"))

@@ -3,8 +3,8 @@
 mod results;
 
 use analyze::{
-    compare::{Criteria, FalseAlarms, Floor, Noise, Smallest, Verdict, compare},
-    measure::result::{RunResult, ServerOrigin},
+    compare::{Criteria, FalseAlarms, Floor, Noise, Smallest, Verdict, compare, wire_differences},
+    measure::result::{Lifetime, RunResult, ServerOrigin, Which, WireFigures},
     report::{self, Style},
     scenario::PayloadPattern,
 };
@@ -160,6 +160,58 @@ fn runs_that_were_measured_otherwise_are_unlike() {
         "reply content-type: application/grpc+proto against application/grpc; request headers: :method :path content-type te \
          against :method :path content-type te user-agent"
     );
+}
+
+#[test]
+fn runs_that_spoke_different_wires_are_unlike_and_how_many_frames_it_took_is_no_difference() {
+    let unlike = |change: fn(&mut RunResult, &mut RunResult)| {
+        let (mut a, mut b) = (before(5), after(5));
+        change(&mut a, &mut b);
+        let said: Vec<String> = wire_differences(&a, &b).iter().map(ToString::to_string).collect();
+        let all: Vec<String> =
+            compare(&[a], &[b], &Criteria::default()).pairs[0].unlike.iter().map(ToString::to_string).collect();
+        assert!(said.iter().all(|difference| all.contains(difference)), "{all:?}");
+        said.join("; ")
+    };
+    fn used(result: &mut RunResult, change: fn(&mut WireFigures)) {
+        change(result.wire_use.as_mut().unwrap());
+    }
+    fn gzip(result: &mut RunResult) {
+        result.wire.as_mut().unwrap().response_encoding = "gzip".to_owned();
+        used(result, |it| it.compressed_replies = Which::All);
+    }
+    assert_eq!(
+        unlike(|_, b| used(b, |it| {
+            let http2 = it.http2.as_mut().unwrap();
+            http2.sent.clear();
+            http2.received.values_mut().for_each(|frames| frames.frames_per_op *= 65.0);
+        })),
+        ""
+    );
+    assert_eq!(unlike(|_, b| gzip(b)), "reply encoding: identity against gzip");
+    assert_eq!(
+        unlike(|_, b| used(b, |it| it.compressed_replies = Which::Some)),
+        "compressed replies: none against some"
+    );
+    assert_eq!(
+        unlike(|_, b| used(b, |it| it.http2.as_mut().unwrap().streams = Lifetime::Kept)),
+        "streams: one a call against kept over calls"
+    );
+    assert_eq!(
+        unlike(|_, b| used(b, |it| it.connections = Lifetime::PerCall)),
+        "connections: kept over calls against one a call"
+    );
+    // What an older result doesn't tell is no difference.
+    let older = |a: &mut RunResult, b: &mut RunResult| {
+        a.wire_use = None;
+        used(b, |it| it.http2.as_mut().unwrap().streams = Lifetime::Kept);
+    };
+    assert_eq!(unlike(older), "");
+    let no_preflight = |a: &mut RunResult, b: &mut RunResult| {
+        (a.wire_use, a.wire) = (None, None);
+        gzip(b);
+    };
+    assert_eq!(unlike(no_preflight), "");
 }
 
 #[test]

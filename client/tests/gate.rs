@@ -38,7 +38,7 @@ fn budget(framework: &str, limits: Vec<Limit>) -> Budget {
 /// The only check of a limit against Triple, whose rounds have 5,880, 6,000 and 6,240 QPS, 1,024 B/op and 4 allocs/op.
 fn checked(limit: Limit) -> (Outcome, f64, Option<f64>) {
     let results = full();
-    let checks = gate(&[budget("triple", vec![limit])], &results, &Smallest::default()).expect("a budget of it");
+    let checks = gate(&[budget("triple", vec![limit])], &results, &Smallest::default(), false).expect("a budget of it");
     let [Check { outcome, tolerance, room, .. }] = checks.as_slice() else { panic!("{checks:?}") };
     let exact = |value: f64| (value * 1e6).round() / 1e6;
     (*outcome, exact(*tolerance), room.map(exact))
@@ -70,7 +70,7 @@ fn a_measured_noise_floor_is_the_tolerance() {
     let results = full();
     let limits = [("qps", 6_180.0), ("server_cpu_us_per_op", 10.0), ("bytes_per_op", 1_024.0)];
     let limits = limits.map(|(key, bound)| limit(key, bound)).to_vec();
-    let checks = gate(&[budget("triple", limits)], &results, &smallest).expect("a budget of it");
+    let checks = gate(&[budget("triple", limits)], &results, &smallest, false).expect("a budget of it");
     let tolerances: Vec<_> = checks.iter().map(|check| check.tolerance).collect();
     // In place of the half range of 180; no less than what counts; and where none was measured as without.
     assert_eq!(tolerances, [309.0, 0.1, 5.12]);
@@ -95,7 +95,7 @@ fn a_gate_and_a_comparison_agree() {
         assert_eq!(comparison.pairs[0].judgements[0].verdict, verdict, "{usable}");
         let limits = vec![Limit { bound: Bound::Change(0.0), ..limit("bytes_per_op", 0.0) }];
         let budget = Budget { baseline: base.to_vec(), ..budget("triple", limits) };
-        let checks = gate(&[budget], &head, &Smallest::default()).expect("a budget of it");
+        let checks = gate(&[budget], &head, &Smallest::default(), false).expect("a budget of it");
         assert_eq!(checks[0].outcome, outcome, "{usable}");
     }
 }
@@ -117,7 +117,8 @@ fn what_was_not_measured_is_a_breach_where_it_is_hard() {
     let results = [attached_without_counters()];
     let outcomes = |hard: bool, results: &[RunResult]| {
         let limits = ["allocs_per_op", "server_cpu_us_per_op", "qps"].map(|key| Limit { hard, ..limit(key, 1.0) });
-        let checks = gate(&[budget("grpc", limits.to_vec())], results, &Smallest::default()).expect("a budget of it");
+        let checks =
+            gate(&[budget("grpc", limits.to_vec())], results, &Smallest::default(), false).expect("a budget of it");
         checks.iter().map(|check| (check.outcome, check.notes.join("; "))).collect::<Vec<_>>()
     };
     let unmeasured = "not measured, which under a hard budget is a breach".to_owned();
@@ -140,7 +141,7 @@ fn a_relative_limit_is_held_against_the_baseline() {
     let results = full();
     let of = |share: f64, key: &str, baseline: Vec<RunResult>| {
         let limit = Limit { bound: Bound::Change(share), ..limit(key, 0.0) };
-        gate(&[Budget { baseline, ..budget("triple", vec![limit]) }], &results, &Smallest::default())
+        gate(&[Budget { baseline, ..budget("triple", vec![limit]) }], &results, &Smallest::default(), false)
     };
     let mut baseline = full();
     baseline[0].rounds.truncate(1);
@@ -161,6 +162,22 @@ fn a_relative_limit_is_held_against_the_baseline() {
 }
 
 #[test]
+fn a_baseline_that_spoke_another_wire_is_none_unless_it_is_told_to_be() {
+    let mut results = full();
+    results[0].wire.as_mut().unwrap().response_encoding = "gzip".to_owned();
+    let limit = Limit { bound: Bound::Change(0.02), ..limit("qps", 0.0) };
+    let budget = Budget { baseline: full(), ..budget("triple", vec![limit]) };
+    let checked = |force| gate(std::slice::from_ref(&budget), &results, &Smallest::default(), force);
+    assert_eq!(
+        checked(false).expect_err("another wire")[0].problem,
+        "is relative, and triple_128_protobuf_none_50_unary of the baseline spoke another wire (--force holds it all the same): reply \
+         encoding: identity against gzip"
+    );
+    let forced = checked(true).expect("a baseline");
+    assert_eq!(forced[0].notes, ["the baseline was measured otherwise: reply encoding: identity against gzip"]);
+}
+
+#[test]
 fn an_update_takes_the_worst_of_what_a_budget_is_of() {
     let results = full();
     let any = Budget {
@@ -169,7 +186,7 @@ fn an_update_takes_the_worst_of_what_a_budget_is_of() {
         baseline: Vec::new(),
         optional: false,
     };
-    let checks = gate(&[any], &results, &Smallest::default()).expect("a budget of all");
+    let checks = gate(&[any], &results, &Smallest::default(), false).expect("a budget of all");
     let updates = updates(&checks);
     let of: Vec<_> = updates.iter().map(|u| (u.metric.key, u.to, u.is_looser(), u.cell.split_once('_'))).collect();
     let rest = "128_protobuf_none_50_unary";
@@ -196,7 +213,7 @@ fn checks(results: &[RunResult]) -> Vec<Check<'_>> {
         baseline: Vec::new(),
         optional: false,
     };
-    gate(&[budget("triple", triple), relative, any], results, &Smallest::default()).expect("budgets of these")
+    gate(&[budget("triple", triple), relative, any], results, &Smallest::default(), false).expect("budgets of these")
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::{path::Path, time::Duration};
 
 use analyze::{
     load::{End, Sharing},
-    measure::result::RunResult,
+    measure::result::{RunResult, Which},
     report::{self, Refused, Style},
 };
 use results::{
@@ -42,6 +42,18 @@ fn of_compressed_messages_the_wire_is_shown_too() {
     let wide = report::table(&results, Style { width: 160, ..Style::default() });
     let narrow = report::table(&results, Style { width: 80, ..Style::default() });
     assert_golden("wire.txt", &format!("{wide}\n{narrow}"));
+}
+
+#[test]
+fn a_matrix_says_where_frameworks_spoke_different_wires() {
+    let mut results = full();
+    results[0].wire.as_mut().unwrap().response_encoding = "gzip".to_owned();
+    results[0].wire_use.as_mut().unwrap().compressed_replies = Which::All;
+    let note = "Different wires, whose difference is in the figures: reply encoding: gzip (triple), identity (grpc).";
+    let style = Style { width: 160, ..Style::default() };
+    assert!(report::matrix(&results, &[], style).contains(note));
+    assert!(report::matrix_markdown(&results, &[]).contains(note));
+    assert!(!report::matrix(&full(), &[], style).contains("Different wires"));
 }
 
 #[test]

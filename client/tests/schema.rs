@@ -5,6 +5,7 @@ mod results;
 use std::{path::Path, time::Duration};
 
 use analyze::{
+    compare,
     load::End,
     measure::result::RunResult,
     store::{Artifact, Store, StoreError, load_result},
@@ -65,7 +66,8 @@ fn no_key_may_be_missing_and_none_may_be_added() {
     assert!(objects.len() > 30, "{objects:?}");
     for path in objects {
         // Maps by name: their keys are data.
-        if path == "/environment/crates" || path.ends_with("/ops") || path.ends_with("/gc") {
+        let maps = ["/environment/crates", "/ops", "/gc", "/sent", "/received"];
+        if maps.iter().any(|map| path.ends_with(map)) {
             continue;
         }
         let keys: Vec<String> = whole.pointer(&path).unwrap().as_object().unwrap().keys().cloned().collect();
@@ -146,6 +148,31 @@ fn a_store_writes_what_the_schema_says_and_reads_it_back() {
         "nothing half written is left"
     );
     assert_eq!(names("profiles/t"), stems.iter().map(|s| format!("{s}.cpu.pb.gz")).collect::<Vec<_>>());
+}
+
+/// Keys that results didn't have at first, at any depth.
+const LATER: [&str; 2] = ["wire_use", "opening_frames"];
+
+#[test]
+fn results_from_before_the_wire_was_counted_are_read() {
+    fn without(value: &mut Value, taken: &mut usize) {
+        match value {
+            Value::Object(object) => {
+                *taken += LATER.iter().filter(|key| object.remove(**key).is_some()).count();
+                object.values_mut().for_each(|value| without(value, taken));
+            }
+            Value::Array(values) => values.iter_mut().for_each(|value| without(value, taken)),
+            _ => {}
+        }
+    }
+    let result = &full()[0];
+    let (mut older, mut taken) = (serde_json::to_value(result).unwrap(), 0);
+    without(&mut older, &mut taken);
+    assert_eq!(taken, 5, "of the result, its wire and its three rounds");
+    let older: RunResult = serde_json::from_value(older).unwrap();
+    assert_eq!((&older.wire_use, older.figures), (&None, result.figures));
+    assert!(older.rounds.iter().all(|round| round.wire_use.is_none()));
+    assert_eq!(compare::differences(&older, result), [], "what isn't recorded is no difference");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Better, Bound, Budget, Limit, Metric, Smallest, Tolerance, differences, judge::Side};
+use super::{Better, Bound, Budget, Limit, Metric, Smallest, Tolerance, differences, judge::Side, wire_differences};
 use crate::{measure::result::RunResult, stats};
 
 /// What arithmetic may lose of a limit: 5.06 + 0.01 is less than 5.07.
@@ -90,11 +90,13 @@ pub struct Misfit {
 /// result whose measurement failed counts as not measured.
 ///
 /// # Errors
-/// Budgets that are of no result and not optional, and relative limits without their figure in the baseline.
+/// Budgets that are of no result and not optional, and relative limits without their figure in the baseline, or whose baseline spoke
+/// another wire, unless they are to be held against it by `force`.
 pub fn gate<'a>(
     budgets: &[Budget],
     results: &'a [RunResult],
     smallest: &Smallest,
+    force: bool,
 ) -> Result<Vec<Check<'a>>, Vec<Misfit>> {
     let (mut checks, mut misfits) = (Vec::new(), Vec::new());
     for (place, budget) in budgets.iter().enumerate() {
@@ -106,7 +108,9 @@ pub fn gate<'a>(
         }
         for result in found {
             for limit in &budget.limits {
-                match check(place, limit, result, &budget.baseline, smallest) {
+                let checked = comparable(limit, result, &budget.baseline, force)
+                    .and_then(|()| check(place, limit, result, &budget.baseline, smallest));
+                match checked {
                     Ok(check) => checks.push(check),
                     Err(problem) => misfits.push(Misfit { budget: place, metric: Some(limit.metric), problem }),
                 }
@@ -114,6 +118,23 @@ pub fn gate<'a>(
         }
     }
     if misfits.is_empty() { Ok(checks) } else { Err(misfits) }
+}
+
+/// Refuses a baseline that spoke another wire. Another machine or binding is only said: a baseline may be kept for years.
+fn comparable(limit: &Limit, result: &RunResult, baseline: &[RunResult], force: bool) -> Result<(), String> {
+    if force || matches!(limit.bound, Bound::Value(_)) {
+        return Ok(());
+    }
+    let twin = twin(result, baseline)?;
+    let unlike: Vec<String> = wire_differences(twin, result).iter().map(ToString::to_string).collect();
+    match unlike.as_slice() {
+        [] => Ok(()),
+        unlike => Err(format!(
+            "is relative, and {} of the baseline spoke another wire (--force holds it all the same): {}",
+            twin.file_stem(),
+            unlike.join("; ")
+        )),
+    }
 }
 
 fn check<'a>(

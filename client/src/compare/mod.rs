@@ -14,6 +14,7 @@ mod gate;
 mod judge;
 mod metric;
 mod smallest;
+pub(crate) mod spoken;
 mod unlike;
 
 use serde::Serialize;
@@ -25,6 +26,7 @@ pub use self::{
     judge::{Change, Judgement, Side, Verdict},
     metric::{Better, METRICS, Metric},
     smallest::{Floor, Noise, Smallest},
+    spoken::wire_differences,
     unlike::{Difference, differences},
 };
 use crate::measure::result::RunResult;

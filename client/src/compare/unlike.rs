@@ -5,6 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::spoken::wire_differences;
 use crate::measure::result::RunResult;
 
 /// Something that should be the same.
@@ -64,19 +65,14 @@ pub fn differences(a: &RunResult, b: &RunResult) -> Vec<Difference> {
     let sources = one.counter_source.zip(other.counter_source).filter(|(a, b)| a != b);
     let sources =
         sources.map(|(a, b)| Difference { what: "counters", a: a.describe().to_owned(), b: b.describe().to_owned() });
-    differ.chain(sources).chain(wires(a, b)).collect()
+    differ.chain(sources).chain(wire_differences(a, b)).chain(settings(a, b)).collect()
 }
 
-/// Between wires that are both known. What one call of the largest size takes on the socket is an outcome, no setting.
-fn wires(a: &RunResult, b: &RunResult) -> Vec<Difference> {
+/// What else of two wires that are both known may move a cost. What one call of the largest size takes on the socket is an outcome, no
+/// setting.
+fn settings(a: &RunResult, b: &RunResult) -> Vec<Difference> {
     let Some((a, b)) = a.wire.as_ref().zip(b.wire.as_ref()) else { return Vec::new() };
     let pairs = [
-        ("HTTP version", (a.http_version.clone(), b.http_version.clone())),
-        ("TLS", (known(&a.tls), known(&b.tls))),
-        ("request content-type", (known(&a.content_type), known(&b.content_type))),
-        ("reply content-type", (known(&a.response_content_type), known(&b.response_content_type))),
-        ("request encoding", (a.request_encoding.clone(), b.request_encoding.clone())),
-        ("reply encoding", (a.response_encoding.clone(), b.response_encoding.clone())),
         ("open connections", (a.connections.to_string(), b.connections.to_string())),
         ("client settings", (known(&a.client_settings), known(&b.client_settings))),
         ("server settings", (known(&a.server_settings), known(&b.server_settings))),

@@ -8,7 +8,7 @@ use std::{
 use tokio::{net::TcpStream, sync::Mutex, time::timeout};
 
 use super::{
-    CallInfo, CallKind, Live, LoadError, LoadSample, LoadSpec, Sharing, Window, Wire,
+    CallInfo, CallKind, Live, LoadError, LoadSample, LoadSpec, Sharing, Window, Wire, WireUse,
     address::Socket,
     engine, framed, http2,
     meter::Meter,
@@ -172,7 +172,7 @@ impl Driver {
         let (timeout, alarm) = (self.spec.request_timeout, &self.alarm);
         let turns = self.turns(tasks.len());
         let turn = |i: usize| turns.get(i % turns.len().max(1)).cloned();
-        let before = self.traffic();
+        let (before, used_before) = (self.traffic(), self.wire_use());
         let sample = match &self.connections {
             Connections::Http2(connections, template) => {
                 let transports =
@@ -198,7 +198,9 @@ impl Driver {
         let after = self.traffic();
         let [sent_bytes, received_bytes, payload_bytes, replies] = std::array::from_fn(|i| after[i] - before[i]);
         let streams = self.spec.call.as_ref().is_some_and(|call| call.info().kind == CallKind::ServerStreaming);
-        LoadSample { sent_bytes, received_bytes, payload_bytes, replies: streams.then_some(replies), ..sample }
+        let replies = streams.then_some(replies);
+        let wire_use = self.wire_use().zip(used_before).map(|(after, before)| after.since(&before));
+        LoadSample { sent_bytes, received_bytes, payload_bytes, replies, wire_use, ..sample }
     }
 
     /// One for each connection, where calls take turns on it.
@@ -212,6 +214,19 @@ impl Driver {
         match self.spec.case.sharing {
             Sharing::Pool if tasks > connections => (0..connections).map(|_| Arc::default()).collect(),
             Sharing::Pool | Sharing::Mux => Vec::new(),
+        }
+    }
+
+    /// How all connections were used so far.
+    fn wire_use(&self) -> Option<WireUse> {
+        match &self.connections {
+            Connections::Http2(connections, _) => {
+                Some(WireUse::of(connections.iter().map(http2::Connection::meter), true))
+            }
+            Connections::Framed(..) | Connections::Raw(..) => None,
+            Connections::Plain(connections, template) => {
+                Some(WireUse::of(connections.iter().map(plain::Connection::meter), template.is_http2()))
+            }
         }
     }
 

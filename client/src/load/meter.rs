@@ -1,4 +1,4 @@
-//! A socket that counts its bytes and reads the server's settings in passing.
+//! A socket that counts its bytes and frames and reads the server's settings in passing.
 
 use std::{
     io::{self, IoSlice},
@@ -12,7 +12,10 @@ use std::{
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::wire::{PeerSettings, SettingsReader};
+use super::{
+    frames::{FrameMeter, FrameReader, Frames},
+    wire::{PeerSettings, SettingsReader},
+};
 
 /// What a [`Metered`] socket has seen, shared with whoever asks. Counted once a system call, not once a request.
 #[derive(Debug, Default)]
@@ -22,6 +25,11 @@ pub(super) struct Meter {
     payload: AtomicU64,
     replies: AtomicU64,
     settings: OnceLock<PeerSettings>,
+    connections: AtomicU64,
+    sent_frames: FrameMeter,
+    received_frames: FrameMeter,
+    /// Right replies that came plain, and compressed.
+    encodings: [AtomicU64; 2],
 }
 
 impl Meter {
@@ -53,6 +61,36 @@ impl Meter {
         self.replies.fetch_add(messages, Ordering::Relaxed);
     }
 
+    /// Connections that were opened so far.
+    pub(super) fn connections(&self) -> u64 {
+        self.connections.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn count_connection(&self) {
+        self.connections.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// HTTP/2 frames so far. None over another protocol.
+    pub(super) fn frames(&self) -> Frames {
+        Frames { sent: self.sent_frames.counts(), received: self.received_frames.counts() }
+    }
+
+    /// Streams opened so far.
+    pub(super) fn streams(&self) -> u64 {
+        self.sent_frames.streams()
+    }
+
+    /// Right replies that came plain so far, and compressed, by tasks that have ended.
+    pub(super) fn encodings(&self) -> [u64; 2] {
+        [0, 1].map(|at| self.encodings[at].load(Ordering::Relaxed))
+    }
+
+    pub(super) fn add_encodings(&self, replies: [u64; 2]) {
+        for (all, more) in self.encodings.iter().zip(replies) {
+            all.fetch_add(more, Ordering::Relaxed);
+        }
+    }
+
     /// The server's settings, known once it has sent anything after them.
     pub(super) fn settings(&self) -> Option<PeerSettings> {
         self.settings.get().copied()
@@ -67,6 +105,8 @@ pub(super) struct Metered<S> {
     counts: bool,
     /// Gone once it has read all it wants.
     settings: Option<SettingsReader>,
+    /// Of what is sent, and of what is received. `None` where there are no frames.
+    frames: Option<[FrameReader; 2]>,
 }
 
 impl<S> Metered<S> {
@@ -76,24 +116,28 @@ impl<S> Metered<S> {
         (Self::sharing(socket, meter.clone()), meter)
     }
 
-    /// One that counts and reads settings, with a meter that is there already.
+    /// One that counts and reads frames and settings, with a meter that is there already.
     pub(super) fn sharing(socket: S, meter: Arc<Meter>) -> Self {
         Self { counts: true, ..Self::reading(socket, meter) }
     }
 
-    /// One that counts and reads no settings; halves of a socket share a meter.
+    /// One that counts bytes and reads neither frames nor settings; halves of a socket share a meter.
     pub(super) fn counting(socket: S, meter: Arc<Meter>) -> Self {
-        Self { socket, meter, counts: true, settings: None }
+        Self { socket, meter, counts: true, settings: None, frames: None }
     }
 
-    /// One that reads settings and counts nothing: what is in the clear above TLS, whose socket counts.
+    /// One that reads frames and settings and counts no bytes: what is in the clear above TLS, whose socket counts.
     pub(super) fn reading(socket: S, meter: Arc<Meter>) -> Self {
-        Self { socket, meter, counts: false, settings: Some(SettingsReader::default()) }
+        let frames = Some([FrameReader::client(), FrameReader::server()]);
+        Self { socket, meter, counts: false, settings: Some(SettingsReader::default()), frames }
     }
 
     fn count_read(&mut self, bytes: &[u8]) {
         if self.counts {
             self.meter.read.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        }
+        if let Some([_, frames]) = &mut self.frames {
+            frames.feed(bytes, &self.meter.received_frames);
         }
         if let Some(reader) = &mut self.settings
             && !reader.feed(bytes)
@@ -106,11 +150,18 @@ impl<S> Metered<S> {
         }
     }
 
-    fn count_written(&self, written: &io::Result<usize>) {
-        if let Ok(n) = written
-            && self.counts
-        {
-            self.meter.written.fetch_add(*n as u64, Ordering::Relaxed);
+    /// Counts as much of the buffers as the socket took.
+    fn count_written<'a>(&mut self, written: &io::Result<usize>, bufs: impl IntoIterator<Item = &'a [u8]>) {
+        let Ok(n) = *written else { return };
+        if self.counts {
+            self.meter.written.fetch_add(n as u64, Ordering::Relaxed);
+        }
+        let Some([frames, _]) = &mut self.frames else { return };
+        let mut left = n;
+        for buf in bufs {
+            let taken = left.min(buf.len());
+            frames.feed(&buf[..taken], &self.meter.sent_frames);
+            left -= taken;
         }
     }
 }
@@ -127,7 +178,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Metered<S> {
 impl<S: AsyncWrite + Unpin> AsyncWrite for Metered<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let written = ready!(Pin::new(&mut self.socket).poll_write(cx, buf));
-        self.count_written(&written);
+        self.count_written(&written, [buf]);
         Poll::Ready(written)
     }
 
@@ -137,7 +188,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Metered<S> {
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = ready!(Pin::new(&mut self.socket).poll_write_vectored(cx, bufs));
-        self.count_written(&written);
+        self.count_written(&written, bufs.iter().map(|buf| &**buf));
         Poll::Ready(written)
     }
 

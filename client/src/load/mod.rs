@@ -11,7 +11,7 @@
 //! - `tally`, `latency`: what each task records, without a lock per call;
 //! - `address`: where a server listens, TCP or a Unix socket;
 //! - `call`: a call of the user's own in place of the echo;
-//! - `message`, `meter`, `wire`: what is sent and must come back, counted and read off the wire.
+//! - `message`, `meter`, `frames`, `wire`: what is sent and must come back, counted and read off the wire.
 //!
 //! # What the figures mean
 //! *Latency* is service time: from handing the call to the HTTP/2 layer (or the socket's queue) until the whole reply was
@@ -43,9 +43,11 @@ mod address;
 mod call;
 mod case;
 mod driver;
+mod encodings;
 mod engine;
 mod error;
 mod framed;
+mod frames;
 mod http2;
 mod latency;
 mod message;
@@ -59,6 +61,7 @@ mod spec;
 mod tally;
 mod window;
 mod wire;
+mod wire_use;
 
 pub use address::Address;
 pub use call::{
@@ -68,6 +71,7 @@ pub use call::{
 pub use case::{CallMode, Case, MessagesPerStream, Sharing};
 pub use driver::Driver;
 pub use error::{CallError, LoadError};
+pub use frames::{FrameCount, FrameCounts, FrameType, Frames};
 pub use latency::Latency;
 pub use sample::{ErrorCount, LoadSample};
 pub use spec::{LoadSpec, MAX_RATE};
@@ -75,6 +79,7 @@ pub use tally::Live;
 pub use window::{End, Window};
 pub(crate) use wire::IDENTITY;
 pub use wire::{PeerSettings, Wire};
+pub use wire_use::{Http2Use, WireUse};
 
 /// What this client calls itself.
 const AGENT: &str = concat!("analyze/", env!("CARGO_PKG_VERSION"));

@@ -28,6 +28,7 @@ use tokio::{
 use super::{
     AGENT, CallError, IDENTITY, LoadError, LoadSpec, PeerSettings, Wire,
     call::{Answer, agreed},
+    encodings::Encodings,
     engine::Transport,
     message::{ANSWER_LIMIT, Picker},
     meter::{Meter, Metered},
@@ -78,6 +79,10 @@ impl Template {
         Some(Arc::new(Self { spec: spec.clone(), request, answer, payload }))
     }
 
+    pub(super) fn is_http2(&self) -> bool {
+        self.request.version() == Version::HTTP_2
+    }
+
     /// The names of its headers, in the order they are sent; of HTTP/2 the pseudo-headers first.
     fn header_names(&self) -> Vec<String> {
         let pseudo: &[&str] = match self.request.version() {
@@ -110,6 +115,7 @@ impl Template {
             }
         };
         let refuse = |source| LoadError::Http { framework, addr: addr(), source };
+        meter.count_connection();
         // How the connection ended is told to every call of it.
         if is_http1 {
             let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(refuse)?;
@@ -162,6 +168,7 @@ impl Connection {
             link: self.link.clone(),
             template: template.clone(),
             picker: Picker::new(template.payload, task, self.meter.clone()),
+            encodings: Encodings::new(self.meter.clone()),
             meter: self.meter.clone(),
             kept: Vec::new(),
         }
@@ -175,6 +182,7 @@ pub(super) struct PlainTransport {
     template: Arc<Template>,
     picker: Picker,
     meter: Arc<Meter>,
+    encodings: Encodings,
     /// The body of the last reply, where it is to be looked at.
     kept: Vec<Bytes>,
 }
@@ -253,7 +261,11 @@ impl PlainTransport {
                 self.kept.push(piece);
             }
         }
-        if head.status.is_success() { Ok(head.headers) } else { Err(CallError::Http(head.status.as_u16())) }
+        if !head.status.is_success() {
+            return Err(CallError::Http(head.status.as_u16()));
+        }
+        self.encodings.count(head.headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding != IDENTITY));
+        Ok(head.headers)
     }
 }
 
@@ -290,7 +302,7 @@ pub(super) async fn preflight(
     let spec = &template.spec;
     let text_of = |headers: &HeaderMap, name| headers.get(name).map(super::http2::text);
     let encoding = |headers: &HeaderMap| text_of(headers, CONTENT_ENCODING).unwrap_or_else(|| IDENTITY.to_owned());
-    let is_http2 = template.request.version() == Version::HTTP_2;
+    let is_http2 = template.is_http2();
     let status = is_http2.then(|| ":status".to_owned());
     let wire = Wire {
         http_version: if is_http2 { "HTTP/2" } else { "HTTP/1.1" }.to_owned(),
@@ -311,6 +323,7 @@ pub(super) async fn preflight(
         response_header_names: status.into_iter().chain(head.keys().map(ToString::to_string)).collect(),
         request_bytes: first.meter.written() - written,
         response_bytes: first.meter.read() - read,
+        opening_frames: is_http2.then(|| first.meter.frames()),
     };
     Ok((wire, Some(text)))
 }

@@ -292,5 +292,6 @@ pub(super) async fn preflight(
         response_header_names: Vec::new(),
         request_bytes: largest.map_or(0, |message| message.frame_len as u64),
         response_bytes: largest.map_or(0, |message| (size_of::<u32>() + message.reply.len()) as u64),
+        opening_frames: None,
     })
 }

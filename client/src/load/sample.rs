@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::Latency;
+use super::{Latency, WireUse};
 
 /// One timed window, raw. The ledger closes: `started = ok + error + unfinished`.
 #[derive(Debug, Clone)]
@@ -42,6 +42,8 @@ pub struct LoadSample {
     pub sent_bytes: u64,
     /// Bytes read from them.
     pub received_bytes: u64,
+    /// How the same calls used the wire; `None` of what isn't HTTP.
+    pub wire_use: Option<WireUse>,
 }
 
 impl LoadSample {

@@ -113,6 +113,7 @@ impl Ledger {
             payload_bytes: 0,
             sent_bytes: 0,
             received_bytes: 0,
+            wire_use: None,
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Frames;
+
 /// The wire between client and server, as the preflight found it. A client that sends other headers makes the server
 /// allocate otherwise, so that figures compare only between equal wires.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +35,10 @@ pub struct Wire {
     pub request_bytes: u64,
     /// Bytes that one call receives on the socket, likewise.
     pub response_bytes: u64,
+    /// Frames of the first connection from its opening to the end of the preflight, settings and their acknowledgements among
+    /// them. `None` where it isn't HTTP/2, and in results from before they were counted.
+    #[serde(default)]
+    pub opening_frames: Option<Frames>,
 }
 
 impl Wire {

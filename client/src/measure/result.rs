@@ -15,6 +15,7 @@ mod process;
 mod rate;
 mod sample;
 mod warnings;
+mod wire_use;
 
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +27,7 @@ pub use self::{
     sample::{
         AllocCounters, ClientReading, GcCounts, Interval, LatencySummary, OpCounts, Round, RunSample, ServerReading,
     },
+    wire_use::{FramesPerOp, Http2Figures, Lifetime, Which, WireFigures},
 };
 use crate::{
     load::{CallInfo, Case, MessagesPerStream, Wire},
@@ -108,6 +110,9 @@ pub struct RunResult {
     pub rounds: Vec<Round>,
     /// What really went over the wire. `None` when the preflight got no answer.
     pub wire: Option<Wire>,
+    /// How the timed rounds used it. `None` of what isn't HTTP, when no call succeeded, and in results from before it was counted.
+    #[serde(default)]
+    pub wire_use: Option<WireFigures>,
     /// Where and with what it was measured.
     pub environment: Environment,
     /// System calls of a pass of its own, since counting them costs time. `None` when none were counted.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::spoken;
 use crate::{
     load::Wire,
     measure::result::{BytesBasis, RunResult, SourceKind},
@@ -127,6 +128,8 @@ pub(super) fn footnotes(results: &[&RunResult]) -> Vec<String> {
             "wire B/op: what the load generator's sockets sent and received, frames and headers included.".to_owned(),
         );
     }
+    notes.extend(spoken::different_wires(results));
+    notes.extend(spoken::frames(results));
     let from = |is: fn(SourceKind) -> bool| {
         let of = results.iter().filter(|r| r.environment.counter_source.is_some_and(is));
         let names: BTreeSet<&str> = of.map(|r| r.framework.as_str()).collect();

@@ -5,8 +5,18 @@ use serde_json::Value;
 use crate::measure::result::RunResult;
 
 /// Keys that are no single value; their place is the JSON.
-const NESTED: &[&str] =
-    &["payload_mix", "slow_calls", "rounds", "wire", "syscalls", "environment", "sites", "files", "warnings"];
+const NESTED: &[&str] = &[
+    "payload_mix",
+    "slow_calls",
+    "rounds",
+    "wire",
+    "wire_use",
+    "syscalls",
+    "environment",
+    "sites",
+    "files",
+    "warnings",
+];
 
 /// A column with what it holds.
 type Column = (&'static str, fn(&RunResult) -> Value);

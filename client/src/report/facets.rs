@@ -74,7 +74,7 @@ fn connections(result: &RunResult) -> String {
 }
 
 /// Whether there are calls, which can be compressed and streamed: a bare echo has only bytes.
-fn has_calls(result: &RunResult) -> bool {
+pub(super) fn has_calls(result: &RunResult) -> bool {
     result.framework != Framework::Raw.name()
 }
 

@@ -5,7 +5,7 @@ use super::{
     blocks::{self, Block, Table, texts},
     columns::{Column, SUMMARY, UNKNOWN, requested_note},
     facets::{FACETS, Facet, RATE, payload, phrases, varying},
-    markdown,
+    markdown, spoken,
     table::{finish, fold, folded, plain_table},
 };
 use crate::measure::result::RunResult;
@@ -225,6 +225,7 @@ fn notes(matrix: &Matrix, refused: &[Refused]) -> Vec<String> {
         "p99: service time, all rounds together.".to_owned()
     });
     notes.extend(requested_note(&results));
+    notes.extend(wires(matrix));
     let cells =
         || matrix.groups.iter().flat_map(|group| matrix.rows.iter().map(move |row| matrix.texts(group, row, refused)));
     if cells().flatten().any(|text| text == UNKNOWN) {
@@ -234,6 +235,21 @@ fn notes(matrix: &Matrix, refused: &[Refused]) -> Vec<String> {
         let mark = format!("[{}]", at + 1);
         if cells().any(|texts| texts[0] == mark) {
             notes.push(format!("{mark} {framework} {what}: {reason}."));
+        }
+    }
+    notes
+}
+
+/// In what the frameworks of a row spoke different wires, each said once.
+fn wires(matrix: &Matrix) -> Vec<String> {
+    let row = |row: &Row| {
+        let cells: Vec<&RunResult> = matrix.groups.iter().filter_map(|group| matrix.cell(group, row)).collect();
+        spoken::different_wires(&cells)
+    };
+    let mut notes: Vec<String> = Vec::new();
+    for note in matrix.rows.iter().filter_map(row) {
+        if !notes.contains(&note) {
+            notes.push(note);
         }
     }
     notes

@@ -22,6 +22,7 @@ mod repeat;
 mod results;
 mod sites;
 mod slow;
+mod spoken;
 mod table;
 mod top;
 mod trace;

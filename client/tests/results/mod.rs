@@ -4,7 +4,10 @@
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use analyze::{
-    load::{CallInfo, CallKind, Case, Comparison, End, ErrorCount, Latency, LoadSample, PeerSettings, Window, Wire},
+    load::{
+        CallInfo, CallKind, Case, Comparison, End, ErrorCount, FrameCount, FrameCounts, FrameType, Frames, Http2Use,
+        Latency, LoadSample, PeerSettings, Window, Wire, WireUse,
+    },
     measure::result::{
         AllocCounters, ClientReading, ContextSwitches, Environment, Interval, LoadKind, MemoryUse, OpCounts, Others,
         PageFaults, PerOp, ProcessUse, RunMeta, RunResult, RunSample, ServerOrigin, ServerReading, Site, SiteTable,
@@ -103,6 +106,7 @@ pub fn derive(framework: &str, costs: Costs) -> RunResult {
         .into_iter()
         .zip(1..)
         .map(|(percent, round)| sample(round, costs.requests * percent / 100, &costs))
+        .map(|sample| if framework == "raw" { over_tcp(sample) } else { sample })
         .collect();
     RunResult::derive(meta(framework, 3), &samples)
 }
@@ -147,6 +151,7 @@ pub fn sample(round: u32, requests: u64, costs: &Costs) -> RunSample {
             payload_bytes: requests * 128,
             sent_bytes: requests * 170,
             received_bytes: requests * 165,
+            wire_use: Some(wire_use(requests)),
         },
         elapsed: Duration::from_millis(1_100),
         server: Some(Interval { before: server(0), after: server(requests) }),
@@ -154,6 +159,29 @@ pub fn sample(round: u32, requests: u64, costs: &Costs) -> RunSample {
         server_process: Some(process(requests, costs.cpu_us, 20 << 20)),
         client_process: Some(process(requests * 2, 10, 40 << 20)),
     }
+}
+
+/// As the bare echo's.
+fn over_tcp(sample: RunSample) -> RunSample {
+    RunSample { load: LoadSample { wire_use: None, ..sample.load }, ..sample }
+}
+
+/// A stream a request, none compressed, and a window update in a hundred.
+fn wire_use(requests: u64) -> WireUse {
+    let frames = |counts: &[(FrameType, u64, u64)]| {
+        let counts = counts.iter().map(|&(kind, frames, bytes)| (kind, FrameCount { frames, bytes }));
+        FrameCounts::from(counts.collect::<BTreeMap<_, _>>())
+    };
+    let frames = Frames {
+        sent: frames(&[(FrameType::Headers, requests, requests * 26), (FrameType::Data, requests, requests * 144)]),
+        received: frames(&[
+            (FrameType::Headers, requests * 2, requests * 21),
+            (FrameType::Data, requests, requests * 144),
+            (FrameType::WindowUpdate, requests / 100, requests / 100 * 13),
+        ]),
+    };
+    let http2 = Some(Http2Use { streams_opened: requests, frames });
+    WireUse { connections_opened: 0, plain_replies: requests, compressed_replies: 0, http2 }
 }
 
 /// A context switch in 4 requests, a page fault in 8, and 4 MiB more at the peak than on average.
@@ -231,6 +259,7 @@ pub fn meta(framework: &str, rounds: u32) -> RunMeta {
             response_header_names: [":status", "content-type", "grpc-status"].map(str::to_owned).to_vec(),
             request_bytes: 170,
             response_bytes: 165,
+            opening_frames: wire_use(1).http2.map(|used| used.frames),
         }),
         environment: Environment {
             commit: Some("0123456789abcdef0123456789abcdef01234567".to_owned()),

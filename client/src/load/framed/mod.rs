@@ -117,5 +117,6 @@ pub(super) async fn preflight(
         response_header_names: Vec::new(),
         request_bytes: first.meter.written() - written,
         response_bytes: first.meter.read() - read,
+        opening_frames: None,
     })
 }

@@ -78,6 +78,7 @@ impl Connection {
             .handshake::<_, Bytes>(socket)
             .await
             .map_err(OpenError::Http2)?;
+        meter.count_connection();
         // How the connection ended is told to every call of it.
         tokio::spawn(async move { drop(connection.await) });
         Ok(Self { handle, meter, tls })
@@ -155,6 +156,7 @@ pub(super) async fn preflight(
             .collect(),
         request_bytes: first.meter.written() - written,
         response_bytes: first.meter.read() - read,
+        opening_frames: Some(first.meter.frames()),
     };
     Ok((wire, reply.text))
 }

@@ -12,6 +12,7 @@ use http::{HeaderMap, StatusCode};
 use super::{check_status, template::Template};
 use crate::load::{
     CallError, MessagesPerStream,
+    encodings::Encodings,
     engine::Transport,
     message::{Picker, Reply},
     meter::Meter,
@@ -27,6 +28,7 @@ pub(in crate::load) struct Http2Transport {
     /// The share of the last call.
     share: usize,
     reply: Reply,
+    encodings: Encodings,
     /// Not there during a call, so that one that is given up or fails resets its stream.
     stream: Option<Stream>,
 }
@@ -106,8 +108,9 @@ impl Transport for Http2Transport {
 impl Http2Transport {
     /// The `task`th task's.
     pub(super) fn new(handle: SendRequest<Bytes>, template: Arc<Template>, task: usize, meter: Arc<Meter>) -> Self {
+        let encodings = Encodings::new(meter.clone());
         let picker = Picker::new(template.payload, task, meter.clone());
-        Self { handle, template, picker, meter, share: 0, reply: Reply::default(), stream: None }
+        Self { handle, template, picker, meter, share: 0, reply: Reply::default(), encodings, stream: None }
     }
 
     /// A stream of one message, verified, of the given share.
@@ -151,6 +154,7 @@ impl Http2Transport {
         let trailers = replies.end().await?;
         self.reply.finish(&self.template.messages[share])?;
         sent.map_err(|_| CallError::StreamEnded)?;
+        self.encodings.count(self.reply.is_compressed());
         if self.template.has_streams_of_replies() {
             self.meter.add_replies(self.reply.count());
         }
@@ -169,7 +173,9 @@ impl Http2Transport {
                 return Err(CallError::StreamEnded);
             }
         }
-        sent.map_err(|_| CallError::StreamEnded)
+        sent.map_err(|_| CallError::StreamEnded)?;
+        self.encodings.count(self.reply.is_compressed());
+        Ok(())
     }
 
     /// The next request; an error where something came that nobody asked for.

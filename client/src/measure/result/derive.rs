@@ -2,7 +2,8 @@
 
 use super::{
     AllocCounters, BytesBasis, Figures, Files, Interval, LatencySummary, LoadKind, LoadShape, PerOp, ProcessUse, Round,
-    RunMeta, RunResult, RunSample, SCHEMA_VERSION, ServerReading, SiteTable, SlowCalls, SyscallCounts, warnings,
+    RunMeta, RunResult, RunSample, SCHEMA_VERSION, ServerReading, SiteTable, SlowCalls, SyscallCounts, WireFigures,
+    warnings,
 };
 use crate::{
     load::{CallKind, Latency},
@@ -85,6 +86,7 @@ impl RunResult {
             memory_peak_mb: peak_mb(&rounds, |r| r.server_process),
             roofline_ratio: None,
             spread: Figures::combine(&per_round, spread),
+            wire_use: WireFigures::of(&rounds),
             rounds,
             wire: meta.wire,
             environment: meta.environment,
@@ -219,7 +221,7 @@ impl Round {
 
     /// Requests completed between the readings, by the server's own count; by the load generator's when the server has none.
     /// `None` when none succeeded: the cost of failing is not the cost of an op.
-    fn ops(&self) -> Option<u64> {
+    pub(super) fn ops(&self) -> Option<u64> {
         let (ok, error) = match self.server.as_ref().and_then(Interval::<ServerReading>::ops) {
             Some(ops) => (ops.ok, ops.error),
             None => (self.ok, self.error),

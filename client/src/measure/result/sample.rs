@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use super::{Over, ProcessUse};
-use crate::load::{ErrorCount, Latency, LoadSample};
+use crate::load::{ErrorCount, Latency, LoadSample, WireUse};
 
 /// One timed round as it was measured. Latencies are still a histogram, so that rounds can be merged.
 #[derive(Debug, Clone)]
@@ -134,6 +134,9 @@ pub struct Round {
     pub sent_bytes: u64,
     /// Bytes read from them.
     pub received_bytes: u64,
+    /// How the same calls used the wire. `None` of what isn't HTTP, and in results from before it was counted.
+    #[serde(default)]
+    pub wire_use: Option<WireUse>,
     /// What the failed calls said, by message.
     pub errors: Vec<ErrorCount>,
     /// The server's counters around the load.
@@ -196,6 +199,7 @@ impl From<&RunSample> for Round {
             payload_bytes: load.payload_bytes,
             sent_bytes: load.sent_bytes,
             received_bytes: load.received_bytes,
+            wire_use: load.wire_use,
             errors: load.errors.clone(),
             server: sample.server.clone(),
             client: sample.client.clone(),

@@ -117,6 +117,14 @@ fn compression(result: &RunResult, case: &Case, warnings: &mut Vec<String>) {
     if case.compression != Compression::None && wire.request_encoding == IDENTITY {
         warnings.push(format!("requests are not compressed, though compression {} was asked for", case.compression));
     }
+    let [plain, compressed] = result.replies();
+    if plain > 0 && compressed > 0 {
+        warnings.push(format!(
+            "{} of {} replies came compressed, the others did not",
+            thousands(compressed),
+            thousands(plain + compressed)
+        ));
+    }
     let level = case.compression.gzip_level().filter(|_| case.compression != Compression::Default);
     if let Some(level) = level.filter(|_| wire.response_encoding != IDENTITY) {
         let asked = case.compression;

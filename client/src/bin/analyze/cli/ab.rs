@@ -34,6 +34,9 @@ pub(crate) struct AbArgs {
     /// Begin no turn after so long, once there are enough for a verdict
     #[arg(long, value_name = "TIME", default_value = "10m", allow_hyphen_values = true)]
     pub(crate) max_time: String,
+    /// Go on also where the sides speak different wires: content-type, encoding, HTTP version, streams
+    #[arg(long)]
+    pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) criteria: CriteriaArgs,
     #[command(flatten)]

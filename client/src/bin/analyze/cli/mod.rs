@@ -198,6 +198,9 @@ pub(crate) struct GateArgs {
     /// Write the measured medians into the file in place of its absolute limits, and print each old and new one
     #[arg(long, conflicts_with = "format")]
     pub(crate) update: bool,
+    /// Hold relative limits also against a baseline that spoke another wire: content-type, encoding, HTTP version, streams
+    #[arg(long)]
+    pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) size: SizeArgs,
     /// What is printed on stdout

@@ -23,7 +23,7 @@ pub(crate) fn gate(args: &GateArgs) -> anyhow::Result<ExitCode> {
     let file = Budgets::open(&args.budgets).map_err(|error| UsageError(error.to_string()))?;
     let results = runs::load(slice::from_ref(&args.run), &args.out)?;
     let budgets = with_baselines(&file, args.budgets.parent().unwrap_or(Path::new("")))?;
-    let checks = check(&budgets, &results, &smallest).map_err(|misfits| misfit(&file, misfits))?;
+    let checks = check(&budgets, &results, &smallest, args.force).map_err(|misfits| misfit(&file, misfits))?;
     if args.update {
         return update(&file, &checks, &args.budgets);
     }

@@ -20,6 +20,8 @@ pub(crate) struct Trial {
     pub(crate) head: Side,
     /// After so long no turn is begun that isn't needed for a verdict.
     pub(crate) max_time: Duration,
+    /// Whether sides that speak different wires are compared.
+    pub(crate) force: bool,
     pub(crate) criteria: Criteria,
     /// What both sides' labels begin with.
     pub(crate) label: Label,
@@ -69,6 +71,7 @@ impl Trial {
             base: side("base", &args.base, &args.base_cmd)?,
             head: side("head", &args.head, &args.head_cmd)?,
             max_time,
+            force: args.force,
             criteria: args.criteria.read()?,
             label,
         })
@@ -88,7 +91,7 @@ impl Trial {
             Ok(Side { name, source: Source::This, plan })
         };
         let criteria = args.criteria.read()?;
-        Ok(Self { base: side("base")?, head: side("head")?, max_time: Duration::MAX, criteria, label })
+        Ok(Self { base: side("base")?, head: side("head")?, max_time: Duration::MAX, force: false, criteria, label })
     }
 }
 

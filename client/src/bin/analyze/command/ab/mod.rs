@@ -9,7 +9,7 @@ mod build;
 use std::{process::ExitCode, time::Instant};
 
 use analyze::{
-    compare::compare,
+    compare::{compare, wire_differences},
     measure::{bound_cpus, result::RunResult},
     report, stats,
     store::Store,
@@ -64,8 +64,26 @@ pub(crate) fn ab(args: AbArgs) -> anyhow::Result<ExitCode> {
             (false, false) => ExitCode::SUCCESS,
         })
     });
+    if !trial.force {
+        measured.base.iter().zip(&measured.head).try_for_each(|(base, head)| same_wire(base, head))?;
+    }
     print(&measured, &trial, &stores, format)?;
     outcome
+}
+
+/// Refuses sides that speak different wires: what compression or a stream for each call costs would pass for the change.
+fn same_wire(base: &RunResult, head: &RunResult) -> Result<(), UsageError> {
+    let unlike: Vec<String> = wire_differences(base, head).iter().map(ToString::to_string).collect();
+    if unlike.is_empty() {
+        return Ok(());
+    }
+    Err(UsageError(format!(
+        "{} {}: base and head speak different wires, so that a difference is not the server's alone (--force compares them all the \
+         same): {}",
+        base.framework,
+        base.scenario,
+        unlike.join("; ")
+    )))
 }
 
 /// What there is of both sides.
@@ -136,6 +154,10 @@ async fn turns(
                     *failed = true;
                     progress.say(&format!("error: {}: {failure}", cell.name()));
                 }
+            }
+            // At once: the other turns would be for nothing.
+            if turn == 1 && !trial.force {
+                same_wire(&pair[0].result, &pair[1].result)?;
             }
         }
     }

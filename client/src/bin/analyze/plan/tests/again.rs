@@ -82,6 +82,7 @@ fn wire() -> Wire {
         response_header_names: Vec::new(),
         request_bytes: 0,
         response_bytes: 0,
+        opening_frames: None,
     }
 }
 
@@ -106,6 +107,7 @@ fn sample(round: u32) -> RunSample {
             payload_bytes: 1,
             sent_bytes: 1,
             received_bytes: 1,
+            wire_use: None,
         },
         elapsed: Duration::from_secs(1),
         server: None,
