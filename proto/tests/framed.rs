@@ -4,52 +4,19 @@
 
 mod support;
 
-use echo_proto::framed::{Event, FrameError, Framing, Replies, ReplyError, Request, Transport};
+use echo_proto::framed::{Framing, ReplyError, Transport};
 use proptest::{collection::vec, prelude::*};
-use support::hex;
+use support::{
+    hex,
+    replies::{Reply, frame, read},
+};
 
 const CAPTURES: &str = include_str!("vectors/framed/thrift-captures.tsv");
 const TT_HEADERS: &str = include_str!("vectors/framed/tt-header.tsv");
-const LIMIT: usize = 1 << 20;
 const THRIFT: Framing = Framing::Thrift(Transport::Framed);
 const KITEX: Framing = Framing::KitexProtobuf(Transport::Framed);
 const FRAMINGS: [Framing; 4] =
     [THRIFT, KITEX, Framing::Thrift(Transport::TtHeader), Framing::KitexProtobuf(Transport::TtHeader)];
-
-/// A reply as it was read.
-type Read = (u64, Result<Vec<u8>, ReplyError>);
-
-/// Reads a stream that comes in pieces of that length, keeping no more than was asked for.
-fn read(framing: Framing, stream: &[u8], piece: usize) -> Result<Vec<Read>, FrameError> {
-    let mut replies = Replies::new(framing, LIMIT);
-    let (mut all, mut kept) = (Vec::new(), Vec::new());
-    let mut now: Option<(u64, Vec<u8>)> = None;
-    for piece in stream.chunks(piece) {
-        kept.extend_from_slice(piece);
-        let mut input = &kept[..];
-        while let Some(event) = replies.next(&mut input)? {
-            match event {
-                Event::Begin(id) => assert_eq!(now.replace((id, Vec::new())), None),
-                Event::Payload(bytes) => now.as_mut().unwrap().1.extend_from_slice(bytes),
-                Event::End(end) => {
-                    let (id, payload) = now.take().unwrap();
-                    all.push((id, end.map(|()| payload)));
-                }
-            }
-        }
-        kept = input.to_vec();
-        assert!(kept.len() < 128 << 10, "{} bytes are kept", kept.len());
-    }
-    Ok(all)
-}
-
-fn frame(request: &Request, id: u32) -> Vec<u8> {
-    let mut frame = Vec::new();
-    request.write_head(id, &mut frame);
-    frame.extend_from_slice(request.rest());
-    assert_eq!(frame.len(), request.frame_len());
-    frame
-}
 
 /// What an echo answers: the request as a reply, and in Thrift the result's field 0 where the argument's is 1.
 fn echo(framing: Framing, payload: &[u8], id: u32) -> Vec<u8> {
@@ -269,7 +236,7 @@ proptest! {
         piece in 1..5000_usize,
     ) {
         let stream: Vec<u8> = calls.iter().flat_map(|(id, payload)| echo(framing, payload, *id)).collect();
-        let expected: Vec<Read> = calls.into_iter().map(|(id, payload)| (id.into(), Ok(payload))).collect();
+        let expected: Vec<Reply> = calls.into_iter().map(|(id, payload)| (id.into(), Ok(payload))).collect();
         prop_assert_eq!(read(framing, &stream, piece), Ok(expected));
     }
 

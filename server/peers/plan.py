@@ -37,6 +37,7 @@ GO_SERVERS = {
     "dubbo-go": [str(GO / "dubbo-go")],
     "dubbo-go-7-bytes": [str(GO / "dubbo-go"), *_SEVEN],
     "dubbo-go-hessian2": [str(GO / "dubbo-go"), "--serialization", "hessian2"],
+    "dubbo-go-dubbo": [str(GO / "dubbo-go"), "--protocol", "dubbo"],
     "kitex": [str(GO / "kitex")],
     "kitex-7-bytes": [str(GO / "kitex"), *_SEVEN],
     "kitex-mux": [str(GO / "kitex"), "--mux"],
@@ -108,7 +109,7 @@ HANDLED = [
     )
     for mode in ("unary", "streaming")
 ]
-# Calls in frames, which servers find out by the first bytes. In TTHeader any server of kitex takes them, in turn if it isn't told.
+# Calls in frames. kitex finds out by the first bytes which; in TTHeader any server of it takes them, in turn if it isn't told.
 FRAMED = [
     Load(flags, {"http_version": wire, "serialization": encoding}, servers, (framework,))
     for flags, wire, encoding, servers, framework in (
@@ -116,6 +117,8 @@ FRAMED = [
         ("--mux", "Thrift framed in TTHeader", "thrift", ("kitex-thrift", "kitex-thrift-mux"), "kitex-thrift"),
         ("--pool", "Kitex Protobuf", "protobuf", ("kitex",), "kitex-protobuf"),
         ("--mux", "Kitex Protobuf in TTHeader", "protobuf", ("kitex", "kitex-mux"), "kitex-protobuf"),
+        ("--pool", "Dubbo", "hessian2", ("dubbo-go-dubbo",), "dubbo-go-dubbo"),
+        ("--mux", "Dubbo", "hessian2", ("dubbo-go-dubbo",), "dubbo-go-dubbo"),
         ("--pool --response-size 7", "Thrift framed", "thrift", ("kitex-thrift-7-bytes",), "kitex-thrift"),
     )
 ]

@@ -65,7 +65,7 @@ impl Driver {
                 }
                 Connections::Http2(connections, http2::Template::new(&spec))
             }
-            Protocol::Thrift | Protocol::KitexProtobuf => {
+            Protocol::Thrift | Protocol::KitexProtobuf | Protocol::Dubbo => {
                 let template = framed::Template::new(&spec);
                 let mut connections = Vec::with_capacity(count);
                 for _ in 0..count {

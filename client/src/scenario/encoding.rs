@@ -9,7 +9,7 @@ pub enum Serialization {
     /// The message of the service's schema.
     #[default]
     Protobuf,
-    /// A byte array in Hessian 2.0, as an argument in Triple's envelope.
+    /// In Hessian 2.0: a byte array as an argument in Triple's envelope, or an object in a call of Dubbo's own protocol.
     Hessian2,
     /// A byte array in MessagePack, as an argument in Triple's envelope.
     Msgpack,

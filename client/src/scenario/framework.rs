@@ -36,6 +36,8 @@ pub enum Protocol {
     Thrift,
     /// Kitex Protobuf: protobuf messages in frames as Thrift has them.
     KitexProtobuf,
+    /// Dubbo's own protocol over TCP.
+    Dubbo,
     /// HTTP without an RPC protocol in it.
     Http,
 }
@@ -49,6 +51,7 @@ impl Protocol {
             Self::Raw => "raw",
             Self::Thrift => "Thrift",
             Self::KitexProtobuf => "Kitex Protobuf",
+            Self::Dubbo => "Dubbo",
             Self::Http => "HTTP",
         }
     }
@@ -57,7 +60,7 @@ impl Protocol {
     pub const fn is_framed(self) -> bool {
         match self {
             Self::Triple | Self::Grpc | Self::Http => false,
-            Self::Raw | Self::Thrift | Self::KitexProtobuf => true,
+            Self::Raw | Self::Thrift | Self::KitexProtobuf | Self::Dubbo => true,
         }
     }
 
@@ -66,6 +69,7 @@ impl Protocol {
         match self {
             Self::Triple | Self::Grpc | Self::Raw | Self::KitexProtobuf | Self::Http => Serialization::Protobuf,
             Self::Thrift => Serialization::Thrift,
+            Self::Dubbo => Serialization::Hessian2,
         }
     }
 }
@@ -149,6 +153,7 @@ impl Framework {
             (Self::Peer(peer), ..) if peer.serializations.contains(&serialization) => Ok(()),
             (_, Protocol::Thrift, _) => Err("Thrift has an encoding of its own: thrift"),
             (_, Protocol::KitexProtobuf, _) => Err("Kitex Protobuf carries protobuf only"),
+            (_, Protocol::Dubbo, _) => Err("Dubbo's own protocol is measured with hessian2 only"),
             (_, Protocol::Triple | Protocol::Grpc, Serialization::Thrift) => {
                 Err("it is a message of Thrift's calls, which kitex-thrift measures")
             }

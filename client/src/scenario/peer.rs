@@ -99,7 +99,7 @@ impl Recipe {
 }
 
 /// Every peer, in the order of tables.
-pub static PEERS: [Peer; 8] = [
+pub static PEERS: [Peer; 10] = [
     Peer {
         name: "dubbo-go",
         folder: "dubbo-go",
@@ -112,6 +112,17 @@ pub static PEERS: [Peer; 8] = [
         gzip: Gzip::Both,
     },
     Peer {
+        name: "dubbo-go-dubbo",
+        folder: "dubbo-go",
+        flags: &["--protocol", "dubbo"],
+        protocol: Protocol::Dubbo,
+        port: 20880,
+        recipe: Recipe::Go { module: "dubbo.apache.org/dubbo-go/v3" },
+        needs: &["server/peers/go-peer"],
+        serializations: &[],
+        gzip: Gzip::None,
+    },
+    Peer {
         name: "dubbo-java",
         folder: "dubbo-java",
         flags: &[],
@@ -121,6 +132,17 @@ pub static PEERS: [Peer; 8] = [
         needs: &["server/peers/pom.xml", "server/peers/jvm-agent", "proto/protos/benchmark.proto"],
         serializations: &[],
         gzip: Gzip::Requests,
+    },
+    Peer {
+        name: "dubbo-java-dubbo",
+        folder: "dubbo-java",
+        flags: &["--protocol", "dubbo"],
+        protocol: Protocol::Dubbo,
+        port: 20880,
+        recipe: Recipe::Maven { artifact: "org.apache.dubbo:dubbo", version: "dubbo.version" },
+        needs: &["server/peers/pom.xml", "server/peers/jvm-agent", "proto/protos/benchmark.proto"],
+        serializations: &[],
+        gzip: Gzip::None,
     },
     Peer {
         name: "grpc-go",

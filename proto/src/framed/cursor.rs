@@ -30,6 +30,10 @@ impl<'a> Cursor<'a> {
         self.at == self.bytes.len()
     }
 
+    pub(super) fn peek(&self) -> Result<u8, Stop> {
+        self.bytes.get(self.at).copied().ok_or(Stop::Short)
+    }
+
     pub(super) fn take(&mut self, count: usize) -> Result<&'a [u8], Stop> {
         let taken = self.at.checked_add(count).and_then(|end| self.bytes.get(self.at..end)).ok_or(Stop::Short)?;
         self.at += count;

@@ -25,12 +25,12 @@ pub(super) fn request(payload: &[u8]) -> Request {
 pub(super) fn find(mut body: Cursor<'_>, whole: bool) -> Result<Found, Stop> {
     loop {
         if whole && body.is_empty() {
-            return Ok(Found::Payload(Chunk { skip: body.at(), len: 0 }));
+            return Ok(Found::Payload(Chunk { skip: body.at(), len: 0, last: true }));
         }
         match tag(&mut body)? {
             (1, LEN) => {
                 let len = len(&mut body)?;
-                return Ok(Found::Payload(Chunk { skip: body.at(), len }));
+                return Ok(Found::Payload(Chunk { skip: body.at(), len, last: true }));
             }
             (_, kind) => skip(kind, &mut body)?,
         }

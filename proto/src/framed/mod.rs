@@ -1,13 +1,15 @@
-//! Calls and replies in frames over TCP, of protocols whose frames have a length and a number: framed Thrift and Kitex Protobuf.
+//! Calls and replies in frames over TCP, of protocols whose frames have a length and a number: framed Thrift, Kitex Protobuf and Dubbo's
+//! own.
 //!
 //! [`Request`] is a call ready to be sent any number of times; [`Replies`] reads what a server sends, whatever pieces it comes in, and
 //! never holds more of it than a head or a failure's text. Replies are told apart by the number of their request alone, so that
 //! they may come in any order.
 //!
-//! The message is that of `benchmark.proto` in each: `UnaryCall` takes a `BenchmarkRequest` and returns a `BenchmarkResponse`, both with
-//! the one field `payload`. Other fields are skipped, and what follows the payload within a frame is not looked at.
+//! The message is that of `benchmark.proto` in each: `UnaryCall`, which Dubbo calls `unaryCall`, takes a `BenchmarkRequest` and returns a
+//! `BenchmarkResponse`, both with the one field `payload`. Other fields are skipped, and what follows the payload within a frame is not looked at.
 
 mod cursor;
+mod dubbo;
 mod kitex;
 mod replies;
 mod request;
@@ -32,6 +34,8 @@ pub enum Framing {
     Thrift(Transport),
     /// Kitex Protobuf: Thrift's head with another magic, and a protobuf message behind it.
     KitexProtobuf(Transport),
+    /// Dubbo's own protocol, with Hessian 2.
+    Dubbo,
 }
 
 /// What lies around a message of Thrift or Kitex Protobuf.
@@ -74,8 +78,12 @@ impl From<Stop> for HeadStop {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Reply,
-    /// The whole body says what went wrong.
-    Failure,
+    /// The whole body says what went wrong; of Dubbo's the status too.
+    Failure(u8),
+    /// No reply: it asks for an answer.
+    Asks,
+    /// No reply, and nothing to do about it.
+    Aside,
 }
 
 /// What a body begins with.
@@ -92,6 +100,8 @@ struct Chunk {
     /// What lies before them.
     skip: usize,
     len: usize,
+    /// Whether no other follows.
+    last: bool,
 }
 
 impl Framing {
@@ -100,6 +110,7 @@ impl Framing {
         let (request, transport) = match self {
             Self::Thrift(transport) => (thrift::request(payload), transport),
             Self::KitexProtobuf(transport) => (kitex::request(payload), transport),
+            Self::Dubbo => return dubbo::request(payload),
         };
         match transport {
             Transport::Framed => request,
@@ -109,14 +120,15 @@ impl Framing {
 
     /// The head that an input begins with, if it is whole; `limit` is the largest frame in bytes.
     fn head(self, input: &[u8], limit: usize) -> Result<Option<Head>, FrameError> {
-        let (magic, transport) = match self {
-            Self::Thrift(transport) => (thrift::MAGIC, transport),
-            Self::KitexProtobuf(transport) => (kitex::MAGIC, transport),
-        };
         let mut input = Cursor::new(input);
-        let head = match transport {
+        let mut message = |transport, magic| match transport {
             Transport::Framed => thrift::head(&mut input, limit, magic),
             Transport::TtHeader => tt_header::head(&mut input, limit, magic),
+        };
+        let head = match self {
+            Self::Thrift(transport) => message(transport, thrift::MAGIC),
+            Self::KitexProtobuf(transport) => message(transport, kitex::MAGIC),
+            Self::Dubbo => dubbo::head(&mut input, limit),
         };
         match head {
             Ok(head) => Ok(Some(head)),
@@ -130,14 +142,16 @@ impl Framing {
         match self {
             Self::Thrift(_) => thrift::find(body),
             Self::KitexProtobuf(_) => kitex::find(body, whole),
+            Self::Dubbo => dubbo::find(body),
         }
     }
 
-    /// What a failure's body says went wrong, of which the begin is there.
-    fn failure(self, body: Cursor<'_>) -> String {
+    /// What a failure's body says went wrong, of which the begin is there; `status` is its head's.
+    fn failure(self, status: u8, body: Cursor<'_>) -> String {
         match self {
             Self::Thrift(_) => thrift::failure(body),
             Self::KitexProtobuf(_) => kitex::failure(body),
+            Self::Dubbo => dubbo::failure(status, body),
         }
     }
 }
@@ -148,6 +162,10 @@ fn text(bytes: &[u8]) -> String {
     // A character has four bytes at most.
     let bytes = &bytes[..bytes.len().min(4 * LIMIT)];
     String::from_utf8_lossy(bytes).chars().take(LIMIT).collect()
+}
+
+fn unlike(what: String) -> HeadStop {
+    HeadStop::Wrong(FrameError::Unlike(what))
 }
 
 fn joined(parts: &[&[u8]]) -> Bytes {

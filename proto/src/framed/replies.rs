@@ -1,6 +1,8 @@
 //! What a server sends, read as it comes.
 
-use super::{Chunk, Cursor, Found, Framing, Head, Kind, cursor::Stop};
+use bytes::Bytes;
+
+use super::{Chunk, Cursor, Found, Framing, Head, Kind, Stop, dubbo};
 
 /// The longest begin of a body in which the payload is looked for, and the most that is read of a failure.
 const BEGIN_LIMIT: usize = 64 << 10;
@@ -22,12 +24,22 @@ enum State {
     Head,
     /// The body from its begin.
     Body,
-    /// So many bytes of payload.
-    Payload(usize),
+    /// So many bytes of payload, and whether they are the last.
+    Payload(usize, bool),
+    /// Of the payload in chunks the next.
+    Chunk,
     /// The body of a failure.
-    Failure,
+    Failure(u8),
     /// What follows in the frame, and then its end.
-    Rest(Result<(), ReplyError>),
+    Rest(Last),
+}
+
+/// What a frame's end means.
+#[derive(Debug)]
+enum Last {
+    Reply(Result<(), ReplyError>),
+    Asked(u64),
+    Nothing,
 }
 
 /// A step of reading.
@@ -39,6 +51,8 @@ pub enum Event<'a> {
     Payload(&'a [u8]),
     /// It has come to its end. Its payload was whole, unless it says what was wrong.
     End(Result<(), ReplyError>),
+    /// The server asks whether somebody is there, and must get this.
+    Answer(Bytes),
 }
 
 /// A reply without a payload. The next one can be read.
@@ -93,56 +107,73 @@ impl Replies {
                     self.left = body;
                     self.state = match kind {
                         Kind::Reply => State::Body,
-                        Kind::Failure => State::Failure,
+                        Kind::Failure(status) => State::Failure(status),
+                        Kind::Asks => State::Rest(Last::Asked(id)),
+                        Kind::Aside => State::Rest(Last::Nothing),
                     };
-                    return Ok(Some(Event::Begin(id)));
+                    if let Kind::Reply | Kind::Failure(_) = kind {
+                        return Ok(Some(Event::Begin(id)));
+                    }
                 }
                 State::Body => match self.framing.find(body, whole) {
                     Ok(Found::Payload(chunk)) => self.enter(chunk, input),
-                    Ok(Found::Failure) => self.state = State::Failure,
+                    // What Dubbo's exceptions have is a reply's status.
+                    Ok(Found::Failure) => self.state = State::Failure(dubbo::OK),
                     Err(Stop::Short) if !whole && !enough => return Ok(None),
-                    Err(stop) => self.state = State::Rest(Err(malformed(stop, whole))),
+                    Err(stop) => self.state = rest(Err(malformed(stop, whole))),
                 },
-                State::Payload(0) => self.state = State::Rest(Ok(())),
-                State::Payload(_) if input.is_empty() => return Ok(None),
-                State::Payload(len) => {
+                State::Chunk => match dubbo::chunk(body) {
+                    Ok(chunk) => self.enter(chunk, input),
+                    Err(Stop::Short) if !whole => return Ok(None),
+                    Err(stop) => self.state = rest(Err(malformed(stop, whole))),
+                },
+                State::Payload(0, true) => self.state = rest(Ok(())),
+                State::Payload(0, false) => self.state = State::Chunk,
+                State::Payload(..) if input.is_empty() => return Ok(None),
+                State::Payload(len, _) => {
                     let (piece, rest) = input.split_at(input.len().min(*len));
                     *input = rest;
                     *len -= piece.len();
                     self.left -= piece.len();
                     return Ok(Some(Event::Payload(piece)));
                 }
-                State::Failure if !whole && !enough => return Ok(None),
-                State::Failure => {
-                    let failure = self.framing.failure(body);
-                    self.state = State::Rest(Err(ReplyError::Failure(failure)));
+                State::Failure(_) if !whole && !enough => return Ok(None),
+                State::Failure(status) => {
+                    let failure = self.framing.failure(*status, body);
+                    self.state = rest(Err(ReplyError::Failure(failure)));
                 }
-                State::Rest(end) => {
-                    let end = std::mem::replace(end, Ok(()));
+                State::Rest(last) => {
+                    let last = std::mem::replace(last, Last::Nothing);
                     self.left -= come.len();
                     *input = &input[come.len()..];
                     if self.left > 0 {
-                        self.state = State::Rest(end);
+                        self.state = State::Rest(last);
                         return Ok(None);
                     }
                     self.state = State::Head;
-                    return Ok(Some(Event::End(end)));
+                    match last {
+                        Last::Reply(end) => return Ok(Some(Event::End(end))),
+                        Last::Asked(id) => return Ok(Some(Event::Answer(dubbo::answer(id)))),
+                        Last::Nothing => {}
+                    }
                 }
             }
         }
     }
 
-    fn enter(&mut self, Chunk { skip, len }: Chunk, input: &mut &[u8]) {
+    fn enter(&mut self, Chunk { skip, len, last }: Chunk, input: &mut &[u8]) {
         *input = &input[skip..];
         self.left -= skip;
         self.state = match self.left.checked_sub(len) {
-            Some(_) => State::Payload(len),
-            None => State::Rest(Err(ReplyError::Malformed(format!(
-                "a payload of {len} bytes in a frame with {}",
-                self.left
-            )))),
+            Some(_) => State::Payload(len, last),
+            None => rest(Err(ReplyError::Malformed(format!("a payload of {len} bytes in a frame with {}", self.left)))),
         };
     }
+}
+
+/// What follows in a reply's frame.
+fn rest(end: Result<(), ReplyError>) -> State {
+    State::Rest(Last::Reply(end))
 }
 
 fn malformed(stop: Stop, whole: bool) -> ReplyError {

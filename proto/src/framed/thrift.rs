@@ -10,7 +10,7 @@
 
 use bytes::BufMut;
 
-use super::{Chunk, Cursor, Found, FrameError, Head, HeadStop, Kind, METHOD, Request, Stop, joined, text};
+use super::{Chunk, Cursor, Found, FrameError, Head, HeadStop, Kind, METHOD, Request, Stop, joined, text, unlike};
 
 pub(super) const MAGIC: u16 = 0x8001;
 /// The longest name of a method that is read.
@@ -67,7 +67,7 @@ pub(super) fn head(input: &mut Cursor<'_>, limit: usize, magic: u16) -> Result<H
     }
     let kind = match kind {
         REPLY => Kind::Reply,
-        EXCEPTION => Kind::Failure,
+        EXCEPTION => Kind::Failure(0),
         other => return Err(unlike(format!("a message of type {other}, which is no reply"))),
     };
     let name = input.u32()? as usize;
@@ -78,10 +78,6 @@ pub(super) fn head(input: &mut Cursor<'_>, limit: usize, magic: u16) -> Result<H
     input.take(name)?;
     let id = u64::from(input.u32()?);
     Ok(Head { len: input.at(), id, body: len - (input.at() - begin), kind })
-}
-
-pub(super) fn unlike(what: String) -> HeadStop {
-    HeadStop::Wrong(FrameError::Unlike(what))
 }
 
 /// The payload in a result: its field 0 is the response, any other an exception that the service declares.
@@ -96,11 +92,11 @@ pub(super) fn find(mut body: Cursor<'_>) -> Result<Found, Stop> {
         match field(response)? {
             Some((STRING, 1)) => {
                 let len = response.u32()? as usize;
-                return Ok(Found::Payload(Chunk { skip: response.at(), len }));
+                return Ok(Found::Payload(Chunk { skip: response.at(), len, last: true }));
             }
             Some((kind, _)) => skip(kind, response, 0)?,
             // A field that isn't written has no value, which for us is the empty one.
-            None => return Ok(Found::Payload(Chunk { skip: response.at(), len: 0 })),
+            None => return Ok(Found::Payload(Chunk { skip: response.at(), len: 0, last: true })),
         }
     }
 }

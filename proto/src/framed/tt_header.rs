@@ -2,10 +2,7 @@
 
 use bytes::BufMut;
 
-use super::{
-    Cursor, FrameError, Head, HeadStop, Request,
-    thrift::{self, unlike},
-};
+use super::{Cursor, FrameError, Head, HeadStop, Request, thrift, unlike};
 
 const MAGIC: u16 = 0x1000;
 /// The longest block of information that is read. A server has little to say there.

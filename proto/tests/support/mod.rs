@@ -4,6 +4,7 @@
 
 pub(crate) mod hessian;
 pub(crate) mod memory;
+pub(crate) mod replies;
 
 use bytes::Bytes;
 

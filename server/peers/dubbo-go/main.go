@@ -15,7 +15,7 @@ import (
 	"dubbo.apache.org/dubbo-go/v3/graceful_shutdown"
 	_ "dubbo.apache.org/dubbo-go/v3/imports" // every extension, as its users import them
 	"dubbo.apache.org/dubbo-go/v3/protocol"
-	"dubbo.apache.org/dubbo-go/v3/protocol/triple"
+	tri "dubbo.apache.org/dubbo-go/v3/protocol/triple"
 	"dubbo.apache.org/dubbo-go/v3/server"
 )
 
@@ -26,7 +26,11 @@ const (
 	drainLimit = 8 * time.Second
 	protobuf   = "protobuf"
 	hessian2   = "hessian2"
+	triple     = "triple"
+	dubboTCP   = "dubbo"
 )
+
+var protocolName = flag.String("protocol", triple, "`NAME` of triple, or dubbo: Dubbo's own protocol over TCP, which has hessian2 only")
 
 var serialization = flag.String("serialization", protobuf,
 	"`NAME` of protobuf, or hessian2: byte arrays in Triple's envelopes, as a service without a schema has them")
@@ -58,9 +62,19 @@ func start(options peer.Options, echo *peer.Echo) (peer.Server, error) {
 		return peer.Server{}, err
 	}
 	limit := strconv.Itoa(peer.MessageLimit)
+	var spoken protocol.Option
+	switch *protocolName {
+	case triple:
+		spoken = protocol.WithTriple(tri.WithMaxServerRecvMsgSize(limit), tri.WithMaxServerSendMsgSize(limit))
+	case dubboTCP:
+		prepareDubbo()
+		spoken = protocol.WithDubbo()
+	default:
+		return peer.Server{}, fmt.Errorf("--protocol %q: allowed are %s and %s", *protocolName, triple, dubboTCP)
+	}
 	served, err := instance.NewServer(
 		server.WithServerProtocol(
-			protocol.WithTriple(triple.WithMaxServerRecvMsgSize(limit), triple.WithMaxServerSendMsgSize(limit)),
+			spoken,
 			protocol.WithIp(addr.IP.String()),
 			protocol.WithPort(addr.Port),
 		),
@@ -68,10 +82,12 @@ func start(options peer.Options, echo *peer.Echo) (peer.Server, error) {
 	if err != nil {
 		return peer.Server{}, err
 	}
-	switch *serialization {
-	case protobuf:
+	switch {
+	case *protocolName == dubboTCP:
+		err = served.RegisterService(&Objects{echo: echo}, server.WithInterface(javaPackage+"BenchmarkService"), server.WithSerialization(hessian2))
+	case *serialization == protobuf:
 		err = served.Register(&Service{echo: echo}, serviceInfo())
-	case hessian2:
+	case *serialization == hessian2:
 		err = served.RegisterService(&Envelopes{echo: echo}, server.WithInterface(serviceName), server.WithSerialization(hessian2))
 	default:
 		err = fmt.Errorf("--serialization %q: allowed are %s and %s", *serialization, protobuf, hessian2)

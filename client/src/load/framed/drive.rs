@@ -1,11 +1,6 @@
 //! A connection's task: requests out, replies in, matched by their numbers.
 
-use std::{
-    collections::HashMap,
-    io,
-    pin::pin,
-    sync::{Arc, OnceLock},
-};
+use std::{collections::HashMap, io, pin::pin, sync::Arc};
 
 use bytes::{Buf, BytesMut};
 use echo_proto::framed::{Event, FrameError, Replies, ReplyError};
@@ -15,10 +10,10 @@ use tokio::{
         TcpStream,
         tcp::{OwnedReadHalf, OwnedWriteHalf},
     },
-    sync::mpsc,
+    sync::{SetOnce, mpsc},
 };
 
-use super::template::{Template, Ticket};
+use super::template::{Outgoing, Template, Ticket};
 use crate::{
     load::{
         CallError,
@@ -43,22 +38,21 @@ pub(super) async fn drive(
     socket: TcpStream,
     meter: Arc<Meter>,
     template: Arc<Template>,
-    queue: mpsc::UnboundedReceiver<Ticket>,
-    ended: Arc<OnceLock<String>>,
+    queue: mpsc::UnboundedReceiver<Outgoing>,
+    answers: mpsc::WeakUnboundedSender<Outgoing>,
+    ended: Arc<SetOnce<String>>,
 ) {
     let (read, write) = socket.into_split();
     let (read, write) = (Metered::counting(read, meter.clone()), Metered::counting(write, meter));
     let (to_reader, sent) = mpsc::unbounded_channel();
     let mut writer = pin!(write_requests(write, &template, queue, to_reader));
-    let mut reader = pin!(read_replies(read, &template, sent));
+    let mut reader = pin!(read_replies(read, &template, sent, answers));
     let cause = tokio::select! {
         result = &mut writer => result,
         result = &mut reader => result,
     };
-    // The cause is set before the tickets drop with writer and reader. Without an error every handle was gone, and nobody asks.
-    if let Err(cause) = cause {
-        let _ = ended.set(cause.to_string());
-    }
+    // Without an error every handle was gone, and nobody asks.
+    let _ = ended.set(cause.map_or_else(|error| error.to_string(), |()| String::new()));
 }
 
 /// A call with its number.
@@ -67,14 +61,21 @@ type Sent = (u32, Ticket);
 async fn write_requests(
     mut socket: Metered<OwnedWriteHalf>,
     template: &Template,
-    mut queue: mpsc::UnboundedReceiver<Ticket>,
+    mut queue: mpsc::UnboundedReceiver<Outgoing>,
     to_reader: mpsc::UnboundedSender<Sent>,
 ) -> io::Result<()> {
-    let mut tickets = Vec::with_capacity(BURST_CALLS);
+    let mut burst = Vec::with_capacity(BURST_CALLS);
     let mut out = Vec::with_capacity(2 * WRITE_BURST);
     let mut id = 0;
-    while queue.recv_many(&mut tickets, BURST_CALLS).await > 0 {
-        for ticket in tickets.drain(..) {
+    while queue.recv_many(&mut burst, BURST_CALLS).await > 0 {
+        for outgoing in burst.drain(..) {
+            let ticket = match outgoing {
+                Outgoing::Call(ticket) => ticket,
+                Outgoing::Answer(frame) => {
+                    out.extend_from_slice(&frame);
+                    continue;
+                }
+            };
             // From 1 to 2³¹-1, and again: numbers are signed where they have 32 bits.
             id = id % i32::MAX as u32 + 1;
             let request = &template.messages[ticket.share].request;
@@ -102,9 +103,10 @@ async fn read_replies(
     mut socket: Metered<OwnedReadHalf>,
     template: &Template,
     sent: mpsc::UnboundedReceiver<Sent>,
+    answers: mpsc::WeakUnboundedSender<Outgoing>,
 ) -> io::Result<()> {
     let mut replies = Replies::new(template.framing, FRAME_LIMIT);
-    let mut reader = Reader { template, sent, awaiting: HashMap::new(), now: None };
+    let mut reader = Reader { template, sent, answers, awaiting: HashMap::new(), now: None };
     let mut buffer = BytesMut::with_capacity(READ_BUFFER);
     loop {
         let mut input = &buffer[..];
@@ -126,6 +128,8 @@ async fn read_replies(
 struct Reader<'a> {
     template: &'a Template,
     sent: mpsc::UnboundedReceiver<Sent>,
+    /// The writer's queue, which ends with the last handle.
+    answers: mpsc::WeakUnboundedSender<Outgoing>,
     /// Calls without a reply, by their numbers.
     awaiting: HashMap<u64, Ticket>,
     /// The call whose reply is being read.
@@ -154,6 +158,12 @@ impl Reader<'_> {
                 *verdict = echo.accept(piece);
             }
             (Event::Payload(_), _) => {}
+            (Event::Answer(frame), _) => {
+                if let Some(answers) = self.answers.upgrade() {
+                    // The writer goes only with us.
+                    let _ = answers.send(Outgoing::Answer(frame));
+                }
+            }
             (Event::End(end), now) => {
                 if let Some(Checked { ticket, echo, verdict }) = now.take() {
                     let result = end.map_err(CallError::from).and(verdict).and_then(|()| echo.finish());

@@ -1,4 +1,4 @@
-//! Calls in frames over TCP, each with a number: framed Thrift and Kitex Protobuf.
+//! Calls in frames over TCP, each with a number: framed Thrift, Kitex Protobuf and Dubbo's own protocol.
 //!
 //! Calls of a connection are pipelined, and their replies may come in any order. The reply to a call that was given up is read and
 //! thrown away when it comes.
@@ -8,17 +8,17 @@
 mod drive;
 mod template;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use tokio::{
     net::TcpStream,
-    sync::{mpsc, oneshot},
+    sync::{SetOnce, mpsc, oneshot},
 };
 
 pub(super) use self::template::Template;
 use self::{
     drive::drive,
-    template::{Ticket, wire_name},
+    template::{Outgoing, Ticket, wire_name},
 };
 use super::{
     CallError, IDENTITY, Wire,
@@ -38,8 +38,9 @@ pub(super) struct Connection {
 impl Connection {
     pub(super) fn open(socket: TcpStream, template: &Arc<Template>) -> Self {
         let (calls, queue) = mpsc::unbounded_channel();
-        let (meter, ended) = (Arc::<Meter>::default(), Arc::<OnceLock<String>>::default());
-        tokio::spawn(drive(socket, meter.clone(), template.clone(), queue, ended.clone()));
+        let (meter, ended) = (Arc::<Meter>::default(), Arc::<SetOnce<String>>::default());
+        let answers = calls.downgrade();
+        tokio::spawn(drive(socket, meter.clone(), template.clone(), queue, answers, ended.clone()));
         Self { handle: Handle { calls, ended }, meter }
     }
 
@@ -58,18 +59,21 @@ impl Connection {
 #[derive(Debug, Clone)]
 struct Handle {
     /// At most one ticket a task, and those of calls that were given up.
-    calls: mpsc::UnboundedSender<Ticket>,
-    /// Why the connection ended.
-    ended: Arc<OnceLock<String>>,
+    calls: mpsc::UnboundedSender<Outgoing>,
+    /// Why the connection ended, known soon after its tickets are gone.
+    ended: Arc<SetOnce<String>>,
 }
 
 impl Handle {
     async fn exchange(&self, share: usize, verify: bool) -> Result<(), CallError> {
         let (done, reply) = oneshot::channel();
         // Tickets go only when the connection goes.
-        let lost = || CallError::ConnectionLost(self.ended.get().cloned().unwrap_or_default());
-        self.calls.send(Ticket { share, verify, done }).map_err(|_| lost())?;
-        reply.await.map_err(|_| lost())?
+        if self.calls.send(Outgoing::Call(Ticket { share, verify, done })).is_ok()
+            && let Ok(result) = reply.await
+        {
+            return result;
+        }
+        Err(CallError::ConnectionLost(self.ended.wait().await.clone()))
     }
 }
 

@@ -11,6 +11,14 @@ use crate::{
     scenario::{Payload, Protocol},
 };
 
+/// What a connection sends.
+#[derive(Debug)]
+pub(super) enum Outgoing {
+    Call(Ticket),
+    /// To what the server asked.
+    Answer(Bytes),
+}
+
 /// A call on its way.
 #[derive(Debug)]
 pub(super) struct Ticket {
@@ -59,6 +67,7 @@ fn framing(spec: &LoadSpec) -> Framing {
     };
     match spec.framework.protocol() {
         Protocol::KitexProtobuf => Framing::KitexProtobuf(transport),
+        Protocol::Dubbo => Framing::Dubbo,
         _ => Framing::Thrift(transport),
     }
 }
@@ -70,5 +79,6 @@ pub(super) fn wire_name(framing: Framing) -> &'static str {
         Framing::Thrift(Transport::TtHeader) => "Thrift framed in TTHeader",
         Framing::KitexProtobuf(Transport::Framed) => "Kitex Protobuf",
         Framing::KitexProtobuf(Transport::TtHeader) => "Kitex Protobuf in TTHeader",
+        Framing::Dubbo => "Dubbo",
     }
 }

@@ -151,6 +151,7 @@ mod tests {
         let hessian2 = Case { serialization: Serialization::Hessian2, ..usual };
         assert_eq!(flags(dubbo_go, hessian2), "--serialization hessian2");
         assert_eq!(flags(Framework::Triple, hessian2), "");
+        assert_eq!(flags("dubbo-go-dubbo".parse().expect("a peer"), hessian2), "");
         let kitex = "kitex-thrift".parse().expect("a peer");
         let thrift = Case { serialization: Serialization::Thrift, ..usual };
         assert_eq!(flags(kitex, thrift), "--mux");

@@ -105,6 +105,9 @@ fn a_protocol_with_an_encoding_of_its_own_needs_not_be_told() {
     let stems: Vec<String> = plan.subjects().map(|subject| subject.file_stem(&plan.label)).collect();
     assert_eq!(stems[1..3], ["kitex-protobuf_128_protobuf_none_50_unary", "kitex-thrift_128_thrift_none_50_unary"]);
     assert_eq!(plan.subjects().nth(2).expect("thrift").name(), "128B-50 kitex-thrift");
+    let plan = run(&["--framework", "dubbo-go,dubbo-go-dubbo"]).expect("a plan");
+    let dubbo = plan.subjects().nth(1).expect("Dubbo's own protocol");
+    assert_eq!(dubbo.file_stem(&plan.label), "dubbo-go-dubbo_128_hessian2_none_50_unary");
     let error = run(&["--framework", frameworks, "--serialization", "protobuf"]).expect_err("asked for");
     assert_eq!(
         error,

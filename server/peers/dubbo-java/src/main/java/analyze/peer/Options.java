@@ -12,15 +12,16 @@ import java.util.regex.Pattern;
  *
  * @param addr where to serve; port 0 is a free one
  * @param debugAddr where the debug endpoints are to be, or null
+ * @param dubbo whether Dubbo's own protocol is spoken, and not Triple
  * @param responseSize length of each reply's payload, or -1 for that of the request
  * @param sleep how long each call waits before its reply
  * @param wrong whether to answer with other bytes, so that a client's checks can be checked
  */
 record Options(
-        InetSocketAddress addr, InetSocketAddress debugAddr, int responseSize, Duration sleep, boolean wrong) {
+        InetSocketAddress addr, InetSocketAddress debugAddr, boolean dubbo, int responseSize, Duration sleep, boolean wrong) {
 
     static final String USAGE = """
-            usage: java -jar server.jar [--addr IP:PORT] [--debug-addr IP:PORT|off]
+            usage: java -jar server.jar [--addr IP:PORT] [--debug-addr IP:PORT|off] [--protocol triple|dubbo]
                                         [--response-size BYTES] [--sleep TIME] [--wrong]
             """;
 
@@ -32,6 +33,7 @@ record Options(
     static Options parse(String[] args) {
         InetSocketAddress addr = Agent.parse("127.0.0.1:0");
         InetSocketAddress debugAddr = null;
+        boolean dubbo = false;
         int responseSize = -1;
         Duration sleep = Duration.ZERO;
         boolean wrong = false;
@@ -48,12 +50,21 @@ record Options(
             switch (flag) {
                 case "--addr" -> addr = Agent.parse(value);
                 case "--debug-addr" -> debugAddr = value.equals("off") ? null : Agent.parse(value);
+                case "--protocol" -> dubbo = isDubbo(value);
                 case "--response-size" -> responseSize = size(value);
                 case "--sleep" -> sleep = time(value);
                 default -> throw new IllegalArgumentException(flag + ": no such flag");
             }
         }
-        return new Options(addr, debugAddr, responseSize, sleep, wrong);
+        return new Options(addr, debugAddr, dubbo, responseSize, sleep, wrong);
+    }
+
+    private static boolean isDubbo(String value) {
+        return switch (value) {
+            case "triple" -> false;
+            case "dubbo" -> true;
+            default -> throw new IllegalArgumentException("--protocol " + value + ": allowed are triple and dubbo");
+        };
     }
 
     private static int size(String value) {

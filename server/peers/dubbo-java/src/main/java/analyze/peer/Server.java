@@ -39,19 +39,40 @@ public final class Server {
     private static void serve(Options options, InetSocketAddress addr) {
         ApplicationConfig application = new ApplicationConfig("echo");
         application.setQosEnable(false);
-        ServiceConfig<BenchmarkService> service = new ServiceConfig<>();
-        service.setInterface(BenchmarkService.class);
-        service.setRef(new Echo(new Answers(options)));
+        Answers answers = new Answers(options);
         DubboBootstrap.getInstance()
                 .application(application)
                 .registry(new RegistryConfig(RegistryConfig.NO_AVAILABLE))
-                .protocol(protocol(addr))
-                .service(service)
+                .protocol(options.dubbo() ? dubbo(addr) : triple(addr))
+                .service(options.dubbo() ? objects(answers) : schema(answers))
                 .start();
     }
 
+    private static ServiceConfig<BenchmarkService> schema(Answers answers) {
+        ServiceConfig<BenchmarkService> service = new ServiceConfig<>();
+        service.setInterface(BenchmarkService.class);
+        service.setRef(new Echo(answers));
+        return service;
+    }
+
+    private static ServiceConfig<org.apache.dubbo.benchmark.BenchmarkService> objects(Answers answers) {
+        ServiceConfig<org.apache.dubbo.benchmark.BenchmarkService> service = new ServiceConfig<>();
+        service.setInterface(org.apache.dubbo.benchmark.BenchmarkService.class);
+        service.setRef(new ObjectEcho(answers));
+        return service;
+    }
+
+    /** Settings are Dubbo's own, but for the limit of a message, which would be 8 MiB. */
+    private static ProtocolConfig dubbo(InetSocketAddress addr) {
+        ProtocolConfig protocol = new ProtocolConfig("dubbo", addr.getPort());
+        protocol.setHost(Addresses.host(addr));
+        protocol.setSerialization("hessian2");
+        protocol.setPayload(MESSAGE_LIMIT + OVERHEAD);
+        return protocol;
+    }
+
     /** Settings are Dubbo's own, but for the limits of messages. */
-    private static ProtocolConfig protocol(InetSocketAddress addr) {
+    private static ProtocolConfig triple(InetSocketAddress addr) {
         TripleConfig triple = new TripleConfig();
         triple.setMaxBodySize(MESSAGE_LIMIT + OVERHEAD);
         triple.setMaxResponseBodySize(MESSAGE_LIMIT + OVERHEAD);
