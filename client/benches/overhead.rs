@@ -244,7 +244,7 @@ async fn measure(
         let mut driver =
             Driver::connect(LoadSpec::new(framework, server.ready().addr, Case::new(scenario, window))).await?;
         driver.preflight().await?;
-        let target = Target { driver, debug: Some(DebugClient::new(&debug)?), pid: None };
+        let target = Target { driver, debug: Some(DebugClient::new(&debug)?), pid: None, gateway: None };
         servers.push((variant, server, debug, target));
     }
     let mut cost: Vec<(Variant, Vec<f64>)> = VARIANTS.map(|variant| (variant, Vec::new())).into();

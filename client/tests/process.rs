@@ -252,7 +252,7 @@ async fn a_pass_counts_the_system_calls_of_both_sides() {
     let case = Case { window, ..Case::new("128B-1".parse().expect("a scenario"), Duration::ZERO) };
     let driver = Driver::connect(LoadSpec::new(Framework::Raw, addr, case)).await.expect("a connection");
     // Server and load generator are this one process.
-    let mut target = Target { driver, debug: None, pid: Some(id()) };
+    let mut target = Target { driver, debug: None, pid: Some(id()), gateway: None };
     match syscalls_pass(&mut target, &window).await {
         Err(PassError::Syscalls(error)) => eprintln!("not tested: {error}"),
         counts => {

@@ -11,7 +11,9 @@ use analyze::{
     store::{Artifact, Store, StoreError, load_result},
 };
 use jsonschema::Validator;
-use results::{at_a_rate, attached_without_counters, call, full, no_rounds, requested_only, zero_success};
+use results::{
+    at_a_rate, attached_without_counters, call, full, no_rounds, requested_only, through_nginx, zero_success,
+};
 use serde_json::{Value, json};
 
 fn schema() -> Value {
@@ -31,7 +33,8 @@ fn every_shape() -> Vec<RunResult> {
         at_a_rate(9_000, End::After(Duration::from_secs(1))),
         call(),
     ];
-    [full(), others.to_vec()].concat()
+    let [_, via] = through_nginx();
+    [full(), others.to_vec(), vec![via]].concat()
 }
 
 #[test]
@@ -61,6 +64,10 @@ fn no_key_may_be_missing_and_none_may_be_added() {
         // There they hold what is null here.
         whole[key] = rate[key].clone();
     }
+    let mut via = serde_json::to_value(&through_nginx()[1]).unwrap();
+    via["gateway"]["added"]["response"] = via["gateway"]["added"]["service"].clone();
+    whole["gateway"] = via["gateway"].clone();
+    whole["rounds"][0]["gateway_processes"] = via["rounds"][0]["gateway_processes"].clone();
     let mut objects = Vec::new();
     object_paths(&whole, String::new(), &mut objects);
     assert!(objects.len() > 30, "{objects:?}");
@@ -141,13 +148,11 @@ fn a_store_writes_what_the_schema_says_and_reads_it_back() {
         format!("{of}_protobuf_none_50_unary{rate}")
     });
     let call = "call-my.Greeter-SayHello_0_protobuf_none_50_server_streaming".to_owned();
-    let stems = [&[call], usual.as_slice()].concat();
-    assert_eq!(
-        names("data/t"),
-        stems.iter().map(|s| format!("{s}.json")).collect::<Vec<_>>(),
-        "nothing half written is left"
-    );
-    assert_eq!(names("profiles/t"), stems.iter().map(|s| format!("{s}.cpu.pb.gz")).collect::<Vec<_>>());
+    let via = "triple_128_protobuf_none_50_unary_via-nginx".to_owned();
+    let stems = [&[call], &usual[..3], &[via], &usual[3..]].concat();
+    let named = |suffix: &str| stems.iter().map(|stem| format!("{stem}{suffix}")).collect::<Vec<_>>();
+    assert_eq!(names("data/t"), named(".json"), "nothing half written is left");
+    assert_eq!(names("profiles/t"), named(".cpu.pb.gz"));
 }
 
 /// Keys that results didn't have at first, at any depth.

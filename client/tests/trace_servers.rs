@@ -66,7 +66,7 @@ async fn as_many_allocations_are_listed_as_are_counted_under_load() {
         );
         let listed = traced.check.listed.allocs as f64 / traced.ops as f64;
 
-        let mut target = Target { driver, debug: Some(debug), pid: None };
+        let mut target = Target { driver, debug: Some(debug), pid: None, gateway: None };
         let window = Window { end: End::Requests(3_000), rate: None, think: Duration::ZERO };
         let round = measure_round(&mut target, 1, (Duration::ZERO, &window), &Live::default()).await;
         let reading = round.server.expect("counters");

@@ -2,6 +2,7 @@
 
 use std::{future::Future, io, time::Duration};
 
+use debug_pprof::connections;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::watch,
@@ -56,6 +57,7 @@ where
             () = &mut shutdown => break,
             accepted = listener.accept() => match accepted.and_then(|(stream, _)| no_delay(stream)) {
                 Ok(stream) => {
+                    connections::count();
                     connections.spawn(serve(stream, draining.clone()));
                 }
                 Err(error) if is_connection_error(&error) => debug!(%error, "a connection ended before it was served"),

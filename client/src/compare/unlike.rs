@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::spoken::wire_differences;
-use crate::measure::result::RunResult;
+use crate::measure::result::{Gateway, RunResult};
 
 /// Something that should be the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -50,6 +50,7 @@ pub fn differences(a: &RunResult, b: &RunResult) -> Vec<Difference> {
         ("calls a round", load(|r| known(&r.load.requests))),
         ("think time ms", load(|r| r.load.think_ms.to_string())),
         ("handler's sleep ms", load(|r| r.load.sleep_ms.to_string())),
+        ("gateway", load(|r| r.gateway.as_ref().map_or_else(|| "none".to_owned(), Gateway::describe))),
         ("connections", load(|r| r.load.connections.to_string())),
         ("sharing of connections", load(|r| r.load.sharing.to_string())),
         ("what B/op counts", load(|r| known(&r.bytes_per_op_basis))),

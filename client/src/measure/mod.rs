@@ -4,6 +4,7 @@ pub mod allocation_log;
 mod cpus;
 mod debug;
 mod environment;
+mod gateway;
 mod log_pass;
 mod own;
 mod passes;
@@ -18,6 +19,7 @@ pub use self::{
     cpus::{CpuSplit, bind_to, bound_cpus, cpu_list, cpus_of, shared_cpus, split_cpus},
     debug::{DebugClient, DebugError},
     environment::{Build, describe_machine},
+    gateway::{gateway_processes, listens_in_group, process_name},
     log_pass::{LogLoad, log_pass},
     own::own_reading,
     passes::{AllocsPass, AllocsRecord, PassError, allocs_pass, cpu_pass, heap_pass, syscalls_pass},

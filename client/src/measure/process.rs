@@ -13,6 +13,7 @@ use std::{
     collections::{HashMap, HashSet},
     future::Future,
     mem::MaybeUninit,
+    net::{IpAddr, SocketAddr},
     time::{Duration, Instant},
 };
 
@@ -124,9 +125,18 @@ pub fn listens(pid: u32, port: u16) -> bool {
 
 /// The processes for which that is so.
 pub(super) fn listeners(port: u16) -> Vec<u32> {
-    let sockets = listening(port);
+    holders(&listening(port))
+}
+
+/// The processes that hold a TCP socket which takes connections to this very address.
+pub(super) fn listeners_at(addr: SocketAddr) -> Vec<u32> {
+    let takes = |ip: IpAddr| ip == addr.ip() || ip.is_unspecified() && (ip.is_ipv6() || addr.is_ipv4());
+    holders(&listening_where(|local| local.port() == addr.port() && takes(local.ip())))
+}
+
+fn holders(sockets: &HashSet<u64>) -> Vec<u32> {
     let processes = procfs::process::all_processes().into_iter().flatten().flatten();
-    processes.filter(|process| holds(process, &sockets)).filter_map(|process| process.pid.try_into().ok()).collect()
+    processes.filter(|process| holds(process, sockets)).filter_map(|process| process.pid.try_into().ok()).collect()
 }
 
 /// How a process was started, unless it wrote over that. `None` when there is none of this id.
@@ -136,8 +146,12 @@ pub(super) fn cmdline_of(pid: u32) -> Option<Vec<String>> {
 
 /// The sockets that listen on a port.
 fn listening(port: u16) -> HashSet<u64> {
+    listening_where(|local| local.port() == port)
+}
+
+fn listening_where(is_meant: impl Fn(SocketAddr) -> bool) -> HashSet<u64> {
     let sockets = procfs::net::tcp().into_iter().chain(procfs::net::tcp6()).flatten();
-    let listening = sockets.filter(|socket| socket.state == TcpState::Listen && socket.local_address.port() == port);
+    let listening = sockets.filter(|socket| socket.state == TcpState::Listen && is_meant(socket.local_address));
     listening.map(|socket| socket.inode).collect()
 }
 

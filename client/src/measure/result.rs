@@ -9,6 +9,7 @@
 mod derive;
 mod environment;
 mod figures;
+mod gateway;
 mod interval;
 mod load;
 mod process;
@@ -22,6 +23,7 @@ use serde::{Deserialize, Serialize};
 pub use self::{
     environment::{Environment, ServerOrigin, SourceKind},
     figures::Figures,
+    gateway::{Added, Gateway, OverRounds, Percentiles},
     load::{LoadKind, LoadShape, Over, SlowCalls},
     process::{ContextSwitches, MemoryUse, PageFaults, ProcessUse, SyscallCounts},
     sample::{
@@ -113,6 +115,9 @@ pub struct RunResult {
     /// How the timed rounds used it. `None` of what isn't HTTP, when no call succeeded, and in results from before it was counted.
     #[serde(default)]
     pub wire_use: Option<WireFigures>,
+    /// What the calls went through. `None` where they went to the server.
+    #[serde(default)]
+    pub gateway: Option<Gateway>,
     /// Where and with what it was measured.
     pub environment: Environment,
     /// System calls of a pass of its own, since counting them costs time. `None` when none were counted.
@@ -130,7 +135,7 @@ pub struct RunResult {
 impl RunResult {
     /// The name that a result's files share, without what tells them apart:
     /// `{framework}_{payload}_{serialization}_{compression}_{concurrency}_{mode}`, with `_m{messages}` for long streams and
-    /// `_q{rate}` for a load at a rate. Of a call the framework is `call-` and the method.
+    /// `_q{rate}` for a load at a rate, and `_via-{gateway}` for one through a gateway. Of a call the framework is `call-` and the method.
     pub fn file_stem(&self) -> String {
         let payload = match &self.payload_mix {
             Some(mix) => {
@@ -144,8 +149,9 @@ impl RunResult {
         };
         let rate = self.load.qps.map(|qps| format!("_q{qps}")).unwrap_or_default();
         let call = self.call.as_ref().map(|call| format!("-{}", plain(&call.method))).unwrap_or_default();
+        let via = self.gateway.as_ref().map(|gateway| format!("_via-{}", gateway.kind)).unwrap_or_default();
         format!(
-            "{}{call}_{payload}_{}_{}_{}_{}{stream}{rate}",
+            "{}{call}_{payload}_{}_{}_{}_{}{stream}{rate}{via}",
             self.framework, self.serialization, self.compression, self.concurrency, self.call_mode
         )
     }
@@ -180,6 +186,8 @@ pub struct RunMeta {
     pub rounds: u32,
     /// See [`RunResult::wire`].
     pub wire: Option<Wire>,
+    /// See [`RunResult::gateway`].
+    pub gateway: Option<Gateway>,
     /// See [`RunResult::environment`].
     pub environment: Environment,
     /// Warnings from before the first round.
@@ -275,4 +283,10 @@ pub struct Files {
     pub trace_timeline: Option<String>,
     /// What the server wrote to stderr.
     pub server_log: Option<String>,
+    /// What a gateway was started with.
+    #[serde(default)]
+    pub gateway_config: Option<String>,
+    /// What it wrote.
+    #[serde(default)]
+    pub gateway_log: Option<String>,
 }

@@ -90,7 +90,7 @@ pub enum ServerError {
 /// A running server. Dropped, it is killed; [`stop`](Self::stop) lets it drain.
 #[derive(Debug)]
 pub struct ServerProcess {
-    child: Child,
+    child: Leader,
     ready: ServerReady,
 }
 
@@ -120,14 +120,16 @@ impl ServerProcess {
         let mut child = spawn(start, command.stdout(Stdio::piped()).stderr(both))?;
         let not_ready = |problem| ServerError::NotReady { problem, log: start.log.clone() };
         let mut line = String::new();
-        let Some(stdout) = child.stdout.take() else {
+        let Some(stdout) = child.0.stdout.take() else {
             return Err(not_ready("has no stdout".to_owned()));
         };
         let mut stdout = BufReader::new(stdout);
         match timeout(limit, stdout.read_line(&mut line)).await {
             Err(_) => return Err(not_ready(format!("said nothing for {} s", limit.as_secs()))),
             Ok(Err(error)) => return Err(not_ready(format!("could not be heard: {error}"))),
-            Ok(Ok(0)) => return Err(not_ready(format!("ended before it was ready{}", exit_status(&mut child).await))),
+            Ok(Ok(0)) => {
+                return Err(not_ready(format!("ended before it was ready{}", exit_status(&mut child.0).await)));
+            }
             Ok(Ok(_)) => {}
         }
         match serde_json::from_str::<ServerReady>(&line) {
@@ -157,7 +159,7 @@ impl ServerProcess {
         let mut child = spawn(start, &mut command)?;
         let deadline = Instant::now() + START_TIME;
         while TcpStream::connect(addr).await.is_err() {
-            if let Ok(Some(status)) = child.try_wait() {
+            if let Ok(Some(status)) = child.0.try_wait() {
                 return Err(not_ready(format!("ended with {status} before anything listened at {addr}")));
             }
             if Instant::now() > deadline {
@@ -165,7 +167,7 @@ impl ServerProcess {
             }
             sleep(POLL).await;
         }
-        let pid = child.id().unwrap_or_default();
+        let pid = child.0.id().unwrap_or_default();
         let cpus = cpus.map(<[u32]>::to_vec).unwrap_or_default();
         Ok(Self { child, ready: ServerReady { ready: true, addr, debug_addr: None, pid, cpus } })
     }
@@ -177,19 +179,32 @@ impl ServerProcess {
 
     /// Lets it drain and waits for its end; after 15 s it is killed.
     pub async fn stop(mut self) {
-        let Some(pid) = self.child.id() else { return };
+        let Some(pid) = self.child.0.id() else { return };
         let group = Group(pid as libc::pid_t);
         group.signal(libc::SIGTERM);
         let ended = async {
             // What it says of its end doesn't matter.
-            let _ = self.child.wait().await;
+            let _ = self.child.0.wait().await;
             while group.signal(0) {
                 sleep(POLL).await;
             }
         };
         if timeout(STOP_TIME, ended).await.is_err() {
             group.signal(libc::SIGKILL);
-            let _ = self.child.kill().await;
+            let _ = self.child.0.kill().await;
+        }
+    }
+}
+
+/// The first process of a server. Dropped, it is killed with all of its group: its children would not end by themselves.
+#[derive(Debug)]
+struct Leader(Child);
+
+impl Drop for Leader {
+    fn drop(&mut self) {
+        // `None` once it was waited for: its id may be another's then.
+        if let Some(pid) = self.0.id() {
+            Group(pid as libc::pid_t).signal(libc::SIGKILL);
         }
     }
 }
@@ -229,8 +244,8 @@ fn bind(command: &mut Command, cpus: Option<&[u32]>) {
     }
 }
 
-fn spawn(start: &ServerStart, command: &mut Command) -> Result<Child, ServerError> {
-    command.spawn().map_err(|source| ServerError::Start { program: start.program.clone(), source })
+fn spawn(start: &ServerStart, command: &mut Command) -> Result<Leader, ServerError> {
+    command.spawn().map(Leader).map_err(|source| ServerError::Start { program: start.program.clone(), source })
 }
 
 /// Writes what a server prints from now on to its log, so that it never waits for a reader. A thread does: the runtime's are for load.
@@ -320,6 +335,13 @@ mod tests {
         assert!(taken.contains("was not started, as another listens at 127.0.0.1:"), "{taken}");
         server.stop().await;
         assert!(TcpStream::connect(addr).await.is_err(), "its child has ended too");
+        drop(ServerProcess::start_at(&start, addr, None).await.expect("listens"));
+        let ended = async {
+            while TcpStream::connect(addr).await.is_ok() {
+                sleep(POLL).await;
+            }
+        };
+        timeout(Duration::from_secs(60), ended).await.expect("dropped, it ends with its child");
         let start = shell("echo no >&2; exit 4", &dir.path().join("log"));
         let ended = ServerProcess::start_at(&start, addr, None).await.expect_err("ended").to_string();
         assert!(ended.contains("ended with exit status: 4 before anything listened at"), "{ended}");

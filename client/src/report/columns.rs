@@ -179,6 +179,6 @@ fn is_requested(result: &RunResult) -> bool {
     result.bytes_per_op_basis == Some(BytesBasis::Requested) && result.figures.bytes_per_op.is_some()
 }
 
-fn cell(figure: Option<f64>, format: fn(f64) -> String) -> String {
+pub(super) fn cell(figure: Option<f64>, format: fn(f64) -> String) -> String {
     figure.map_or_else(|| UNKNOWN.to_owned(), format)
 }

@@ -11,6 +11,7 @@ const NESTED: &[&str] = &[
     "rounds",
     "wire",
     "wire_use",
+    "gateway",
     "syscalls",
     "environment",
     "sites",

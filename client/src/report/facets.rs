@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     load::Sharing,
-    measure::result::RunResult,
+    measure::result::{Gateway, RunResult},
     profile::three_digits,
     scenario::Framework,
     units::{format_duration, format_size},
@@ -59,8 +59,17 @@ pub(crate) const FACETS: &[Facet] = &[
     Facet { head: "connections", value: |r| Some(connections(r)), phrase: ["", " connections"], usual: "1" },
     Facet { head: "sharing", value: |r| Some(r.load.sharing.to_string()), phrase: ["", ""], usual: "mux" },
     Facet { head: "sleep", value: |r| ms(r.load.sleep_ms), phrase: ["handler sleeps ", ""], usual: "0 ns" },
+    GATEWAY,
     Facet { head: "think", value: |r| ms(r.load.think_ms), phrase: ["think time ", ""], usual: "0 ns" },
 ];
+
+/// What calls go through.
+pub(crate) const GATEWAY: Facet = Facet {
+    head: "gateway",
+    value: |r| Some(r.gateway.as_ref().map_or_else(|| "none".to_owned(), Gateway::describe)),
+    phrase: ["through ", ""],
+    usual: "none",
+};
 
 /// No more connections are opened than there are calls in flight. Of one for each call the number follows from the concurrency and
 /// would only tell each concurrency from the others. Shared ones that happen to be as many keep the number that all have.

@@ -13,7 +13,7 @@ use crate::{
     load::{CallInfo, Comparison, PeerSettings, Wire},
     measure::{
         cpu_list,
-        result::{Environment, Files, RunResult, ServerOrigin},
+        result::{Environment, Files, Gateway, RunResult, ServerOrigin},
     },
     units::{format_duration, format_size},
 };
@@ -28,7 +28,7 @@ pub(super) struct Run<'a> {
 /// Something of a result, with its name. `None` where it isn't known.
 type Fact = (&'static str, fn(&RunResult) -> Option<String>);
 
-const FACTS: [Fact; 16] = [
+const FACTS: [Fact; 17] = [
     ("commit", |r| commit(&r.environment)),
     ("compiler", |r| r.environment.rustc.clone()),
     ("kernel", |r| r.environment.kernel.clone()),
@@ -43,6 +43,7 @@ const FACTS: [Fact; 16] = [
     ("made with", |r| r.environment.framework_version.clone()),
     ("run by", |r| r.environment.runtime.clone()),
     ("call", |r| r.call.as_ref().map(call)),
+    ("gateway", |r| r.gateway.as_ref().map(Gateway::describe)),
     ("wire", |r| r.wire.as_ref().map(wire)),
     ("HTTP/2 settings", |r| r.wire.as_ref().and_then(settings)),
 ];

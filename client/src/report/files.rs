@@ -2,14 +2,14 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::Style;
+use super::{Style, name};
 use crate::measure::result::{Files, RunResult};
 
 /// The files of each result, one a line. `data_dir` is the folder of the JSON files, which the results' own paths are relative to.
 pub fn files(results: &[RunResult], data_dir: &Path, style: Style) -> String {
     let mut text = style.bold("Files") + "\n";
     for result in results {
-        text += &format!("  {} {}\n", result.framework, result.scenario);
+        text += &format!("  {}\n", name(result));
         text += &format!("    {:<24} {}\n", "result", data_dir.join(result.file_name()).display());
         for (what, path) in present(&result.files) {
             text += &format!("    {what:<24} {}\n", normal(&data_dir.join(path)).display());
@@ -49,6 +49,8 @@ fn present(files: &Files) -> impl Iterator<Item = (&'static str, &str)> {
         ("trace", &files.trace),
         ("timeline of a request", &files.trace_timeline),
         ("server log", &files.server_log),
+        ("gateway configuration", &files.gateway_config),
+        ("gateway log", &files.gateway_log),
     ]
     .into_iter()
     .filter_map(|(what, path)| Some((what, path.as_deref()?)))

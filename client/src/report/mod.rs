@@ -24,6 +24,7 @@ mod sites;
 mod slow;
 mod spoken;
 mod table;
+mod through;
 mod top;
 mod trace;
 mod warnings;
@@ -48,12 +49,16 @@ pub use self::{
     sites::sites,
     slow::slow,
     table::table,
+    through::through,
     top::top,
     trace::{TRACE_VERSION, Traced, trace_json, traces},
     warnings::warnings,
 };
 pub(crate) use self::{sites::keep_end, trace::OLDER};
-use crate::measure::result::RunResult;
+use crate::{
+    measure::result::{Gateway, RunResult},
+    scenario::GatewayKind,
+};
 
 /// What the text is shown on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,7 +99,7 @@ impl Style {
 }
 
 /// The whole report of a run for people: the curves where there are several rates, and for each scenario the table of the results
-/// that are in none, how many calls took long at a rate, then the allocation sites of each framework, then what to beware of, then
+/// that are in none, what a gateway adds, how many calls took long at a rate, then the allocation sites of each framework, then what to beware of, then
 /// where the files are. `data_dir` is the folder of the results' JSON files.
 pub fn text(results: &[RunResult], data_dir: &Path, style: Style) -> String {
     let all: Vec<&RunResult> = results.iter().collect();
@@ -104,6 +109,7 @@ pub fn text(results: &[RunResult], data_dir: &Path, style: Style) -> String {
     joined([
         curve(results, style),
         table::tables(&others, style),
+        through(results, style),
         slow(results, style),
         sites(results, style),
         warnings(results, style),
@@ -139,6 +145,16 @@ fn by_scenario<'a>(results: &[&'a RunResult]) -> Vec<Vec<&'a RunResult>> {
         }
     }
     groups
+}
+
+/// What is called in a line: `triple 1MiB-100`, `triple 1MiB-100 via nginx`.
+fn name(result: &RunResult) -> String {
+    let known = |gateway: &Gateway| match (gateway.kind, &gateway.address) {
+        (GatewayKind::Running, Some(address)) => address.clone(),
+        (kind, _) => kind.to_string(),
+    };
+    let via = result.gateway.as_ref().map(|gateway| format!(" via {}", known(gateway))).unwrap_or_default();
+    format!("{} {}{via}", result.framework, result.scenario)
 }
 
 /// `1MiB-100: 1MiB payload, 100 calls in flight, protobuf, unary; 5 rounds, grpc 2`

@@ -5,9 +5,9 @@ use crate::{
     load::{CallInfo, Comparison, MessagesPerStream, Sharing},
     measure::{
         cpu_list,
-        result::{RunResult, ServerOrigin},
+        result::{Gateway, RunResult, ServerOrigin},
     },
-    scenario::{Compression, Framework, PayloadPattern, Serialization},
+    scenario::{Compression, Framework, GatewayKind, PayloadPattern, Serialization},
     units::format_size,
 };
 
@@ -85,8 +85,12 @@ fn merged(lines: Vec<Line>, takes: impl Fn(&mut Line, &Line) -> bool) -> Vec<Lin
 }
 
 impl Line {
-    /// Of one result of a run. `None` for a bare echo that comes with servers of our own by itself.
+    /// Of one result of a run. `None` for a bare echo that comes with servers of our own by itself, and for a server called directly
+    /// that comes with the same through a gateway.
     fn of(result: &RunResult, run: &[RunResult]) -> Option<Self> {
+        if run.iter().any(|other| result.is_direct_of(other)) {
+            return None;
+        }
         let profiled = is_profiled(&result.files);
         let mut flags = flags(result, run);
         if is_raw(result)
@@ -173,6 +177,14 @@ fn url(call: &CallInfo, result: &RunResult, is_tls: bool) -> String {
     format!("{scheme}://{}{path}", host.unwrap_or("localhost"))
 }
 
+/// As `--via` takes it.
+fn via(gateway: &Gateway) -> Option<String> {
+    match gateway.kind {
+        GatewayKind::Running => gateway.address.clone(),
+        GatewayKind::Nginx | GatewayKind::Envoy => Some(gateway.kind.to_string()),
+    }
+}
+
 /// The flags that tell a result's case and rounds from the usual ones, but for framework, scenario, rate and addresses.
 fn flags(result: &RunResult, run: &[RunResult]) -> Vec<String> {
     let mut flags: Vec<String> = Vec::new();
@@ -214,6 +226,10 @@ fn flags(result: &RunResult, run: &[RunResult]) -> Vec<String> {
         "warmup",
         environment.warmup_ms.filter(|ms| *ms != WARMUP_MS).map(|ms| time(ms as f64).unwrap_or("0".to_owned())),
     );
+    flag("via", result.gateway.as_ref().and_then(via));
+    let started = result.gateway.as_ref().filter(|gateway| gateway.origin == ServerOrigin::Started);
+    let cpus = started.and_then(|gateway| gateway.cpus.as_ref()).filter(|_| environment.server_cpus.is_some());
+    flag("via-cpus", cpus.filter(|cpus| environment.server_cpus.as_ref() != Some(cpus)).map(|cpus| cpu_list(cpus)));
     flag("think", time(result.load.think_ms));
     let usual_connections = match result.load.sharing {
         Sharing::Pool => result.concurrency as usize,

@@ -6,6 +6,7 @@ use super::{
     columns::{self, footnotes, groups, whole},
     heading,
     sites::{place, sampled},
+    through,
 };
 use crate::{
     measure::result::{PerOp, RunResult, SiteTable},
@@ -14,7 +15,7 @@ use crate::{
 
 /// For each load a table of the frameworks with its footnotes and warnings, and the allocation sites folded away under it.
 pub(super) fn by_load(results: &[&RunResult]) -> Vec<Block> {
-    by_scenario(results).iter().flat_map(|group| load(group)).collect()
+    by_scenario(results).iter().flat_map(|group| load(group)).chain(through::blocks(results)).collect()
 }
 
 fn load(results: &[&RunResult]) -> Vec<Block> {

@@ -3,6 +3,7 @@
 use super::{
     Style,
     columns::{percent, whole},
+    name,
     table::plain_table,
 };
 use crate::{
@@ -22,7 +23,7 @@ pub fn sites(results: &[RunResult], style: Style) -> String {
         .iter()
         .filter_map(|result| {
             let table = result.sites.as_ref()?;
-            let title = format!("Where {} {} allocates{}", result.framework, result.scenario, sampled(table));
+            let title = format!("Where {} allocates{}", name(result), sampled(table));
             Some(format!("{}\n{}", style.bold(&title), site_table(table, style.width)))
         })
         .collect::<Vec<_>>()

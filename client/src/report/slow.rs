@@ -1,7 +1,7 @@
 //! How many calls took long, at a rate: by service time, and by response time, which a stall doesn't hide from.
 
 use super::{
-    Style,
+    Style, name,
     table::{finish, plain_table},
 };
 use crate::{
@@ -18,8 +18,7 @@ pub fn slow(results: &[RunResult], style: Style) -> String {
     for result in results {
         let (Some(response), Some(rate)) = (&result.slow_calls.response, result.load.qps) else { continue };
         any = true;
-        let name = format!("{} {}", result.framework, result.scenario);
-        let of = [name, three_digits(rate) + "/s", thousands(result.success_requests)];
+        let of = [name(result), three_digits(rate) + "/s", thousands(result.success_requests)];
         table.add_row(row(of, response, "response time"));
         table.add_row(row([const { String::new() }; 3], &result.slow_calls.service, "service time"));
     }

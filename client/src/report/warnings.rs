@@ -1,6 +1,6 @@
 //! What to beware of in results.
 
-use super::{Style, table::fold};
+use super::{Style, name, table::fold};
 use crate::measure::result::RunResult;
 
 /// Every warning of every result, with the framework and scenario it belongs to.
@@ -10,7 +10,7 @@ pub fn warnings(results: &[RunResult], style: Style) -> String {
         .flat_map(|result| result.warnings.iter().map(move |warning| (result, warning)))
         .map(|(result, warning)| {
             let plain = Style { color: false, ..style };
-            style.yellow("!") + &fold(&format!("{} {}: {warning}", result.framework, result.scenario), plain)[1..]
+            style.yellow("!") + &fold(&format!("{}: {warning}", name(result)), plain)[1..]
         })
         .collect();
     if lines.is_empty() { lines } else { format!("{}\n{lines}", style.bold("Warnings")) }

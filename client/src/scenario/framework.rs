@@ -74,6 +74,13 @@ impl Protocol {
     }
 }
 
+impl Protocol {
+    /// Whether it is HTTP/2, which gateways know.
+    pub const fn is_http2(self) -> bool {
+        matches!(self, Self::Triple | Self::Grpc)
+    }
+}
+
 impl Framework {
     /// Those whose servers are part of this program, in the order of tables.
     pub const OURS: [Self; 3] = [Self::Triple, Self::Grpc, Self::Raw];

@@ -2,6 +2,7 @@
 
 mod encoding;
 mod framework;
+mod gateway;
 mod payload;
 mod peer;
 
@@ -10,6 +11,7 @@ use std::{fmt, str::FromStr};
 pub use self::{
     encoding::{Compression, PayloadPattern, Serialization},
     framework::{Framework, Protocol},
+    gateway::GatewayKind,
     payload::{MAX_PAYLOAD, Payload, PayloadError, Share},
     peer::{Gzip, PEERS, Peer, Recipe},
 };

@@ -34,11 +34,15 @@ pub enum Artifact {
     TraceTimeline,
     /// See [`Files::server_log`].
     ServerLog,
+    /// See [`Files::gateway_config`].
+    GatewayConfig,
+    /// See [`Files::gateway_log`].
+    GatewayLog,
 }
 
 impl Artifact {
     /// Every one of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::CpuProfile,
         Self::AllocsProfile,
         Self::HeapProfile,
@@ -48,6 +52,8 @@ impl Artifact {
         Self::Trace,
         Self::TraceTimeline,
         Self::ServerLog,
+        Self::GatewayConfig,
+        Self::GatewayLog,
     ];
 
     pub(super) fn kind(self) -> &'static str {
@@ -56,7 +62,7 @@ impl Artifact {
             Self::CpuFlamegraph | Self::AllocSpaceFlamegraph | Self::AllocObjectsFlamegraph | Self::TraceTimeline => {
                 FLAMEGRAPHS
             }
-            Self::ServerLog => LOGS,
+            Self::ServerLog | Self::GatewayConfig | Self::GatewayLog => LOGS,
         }
     }
 
@@ -71,6 +77,8 @@ impl Artifact {
             Self::Trace => &TRACE[1..],
             Self::TraceTimeline => "trace.svg",
             Self::ServerLog => "server.log",
+            Self::GatewayConfig => "gateway.conf",
+            Self::GatewayLog => "gateway.log",
         };
         format!("{stem}.{suffix}")
     }
@@ -86,6 +94,8 @@ impl Artifact {
             Self::Trace => &mut files.trace,
             Self::TraceTimeline => &mut files.trace_timeline,
             Self::ServerLog => &mut files.server_log,
+            Self::GatewayConfig => &mut files.gateway_config,
+            Self::GatewayLog => &mut files.gateway_log,
         }
     }
 }

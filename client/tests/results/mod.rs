@@ -9,11 +9,11 @@ use analyze::{
         Latency, LoadSample, PeerSettings, Window, Wire, WireUse,
     },
     measure::result::{
-        AllocCounters, ClientReading, ContextSwitches, Environment, Interval, LoadKind, MemoryUse, OpCounts, Others,
-        PageFaults, PerOp, ProcessUse, RunMeta, RunResult, RunSample, ServerOrigin, ServerReading, Site, SiteTable,
-        SourceKind, SyscallCounts,
+        AllocCounters, ClientReading, ContextSwitches, Environment, Gateway, Interval, LoadKind, MemoryUse, OpCounts,
+        Others, PageFaults, PerOp, ProcessUse, RunMeta, RunResult, RunSample, ServerOrigin, ServerReading, Site,
+        SiteTable, SourceKind, SyscallCounts,
     },
-    scenario::{Payload, PayloadPattern},
+    scenario::{GatewayKind, Payload, PayloadPattern},
 };
 
 /// Compares a text with a file under `tests/golden`, or writes the file when `UPDATE_GOLDEN` is set.
@@ -130,6 +130,7 @@ pub fn sample(round: u32, requests: u64, costs: &Costs) -> RunSample {
         ops: Some(BTreeMap::from([("UnaryCall".to_owned(), OpCounts { started: 7 + ops, ok: 7 + ops, error: 0 })])),
         cpu_ns: Some(5_000_000 + ops * costs.cpu_us * 1_000),
         gc: None,
+        connections: Some(1),
     };
     let client = |ops: u64| ClientReading { counters: counters(ops), cpu_ns: Some(ops * 9_000) };
     RunSample {
@@ -158,6 +159,7 @@ pub fn sample(round: u32, requests: u64, costs: &Costs) -> RunSample {
         client: Interval { before: client(0), after: client(requests) },
         server_process: Some(process(requests, costs.cpu_us, 20 << 20)),
         client_process: Some(process(requests * 2, 10, 40 << 20)),
+        gateway_processes: None,
     }
 }
 
@@ -235,6 +237,42 @@ pub fn call() -> RunResult {
     RunResult::derive(meta, &[sample])
 }
 
+/// A server called directly and through nginx, which takes 20 µs a call, opens a connection for every hundred, and makes a call
+/// half a millisecond longer.
+pub fn through_nginx() -> [RunResult; 2] {
+    let costs = Costs { requests: 6_000, allocs: 4, requested: 979, usable: Some(1_024), cpu_us: 10 };
+    let via = [30, 50, 52].into_iter().zip(1..).map(|(percent, round)| {
+        let requests = costs.requests * percent / 100;
+        let mut sample = sample(round, requests, &costs);
+        let mut latency = Latency::default();
+        (1..=requests).for_each(|i| latency.record(1_500_000 + i * 1_000));
+        sample.load.latency = latency;
+        if let Some(server) = &mut sample.server {
+            (server.before.connections, server.after.connections) = (Some(50), Some(50 + requests / 100));
+        }
+        let used = process(requests, 20, 5 << 20);
+        sample.gateway_processes = Some(vec![ProcessUse { cpu_ns: Some(0), ..used }, used]);
+        sample
+    });
+    let mut meta = meta("triple", 3);
+    meta.gateway = Some(Gateway {
+        kind: GatewayKind::Nginx,
+        name: Some("nginx".to_owned()),
+        version: Some("1.22.1".to_owned()),
+        address: Some("127.0.0.1:30000".to_owned()),
+        origin: ServerOrigin::Started,
+        workers: Some(1),
+        processes: Some(2),
+        cpus: Some(vec![0]),
+        added: None,
+    });
+    let mut via = RunResult::derive(meta, &via.collect::<Vec<_>>());
+    let direct = derive("triple", costs);
+    via.set_direct(&direct);
+    via.files.gateway_config = Some(format!("../../logs/t/{}.gateway.conf", via.file_stem()));
+    [direct, via]
+}
+
 pub fn meta(framework: &str, rounds: u32) -> RunMeta {
     let settings = PeerSettings { max_concurrent_streams: Some(200), ..PeerSettings::default() };
     RunMeta {
@@ -261,6 +299,7 @@ pub fn meta(framework: &str, rounds: u32) -> RunMeta {
             response_bytes: 165,
             opening_frames: wire_use(1).http2.map(|used| used.frames),
         }),
+        gateway: None,
         environment: Environment {
             commit: Some("0123456789abcdef0123456789abcdef01234567".to_owned()),
             dirty: Some(false),

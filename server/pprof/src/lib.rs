@@ -29,6 +29,7 @@ mod alloc;
 mod allocations;
 mod builder;
 mod census;
+pub mod connections;
 mod cpu;
 mod error;
 mod event_log;

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, env, fmt::Write, fs, process};
 use serde::Serialize;
 
 use crate::{
-    census, cpu, event_log,
+    census, connections, cpu, event_log,
     mem_stats::{JemallocStats, MemStats},
     ops::{self, MethodCounts},
     sample,
@@ -21,6 +21,7 @@ pub(crate) struct Vars {
     counters: Counters,
     jemalloc: JemallocStats,
     ops: BTreeMap<&'static str, MethodCounts>,
+    connections: Connections,
     process: Process,
     census: Recording,
     allocation_log: Recording,
@@ -32,6 +33,12 @@ pub(crate) struct Vars {
 struct Counters {
     serving: Option<Counts>,
     excluded: Option<Counts>,
+}
+
+/// Null where the program doesn't count them.
+#[derive(Serialize)]
+struct Connections {
+    accepted: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -63,6 +70,7 @@ impl Vars {
             counters,
             jemalloc,
             ops,
+            connections: Connections { accepted: connections::accepted() },
             process: Process::read(),
             census: Recording { active: census::started() },
             allocation_log: Recording { active: event_log::started() },
@@ -115,6 +123,9 @@ impl Vars {
         family("debug_ops_started_total", "counter", "Requests begun.", by_method(|counts| counts.started));
         family("debug_ops_ok_total", "counter", "Requests answered with success.", by_method(|counts| counts.ok));
         family("debug_ops_error_total", "counter", "Requests that failed.", by_method(|counts| counts.error));
+        let whole = |value: Option<u64>| value.map(|value| (String::new(), value)).into_iter().collect::<Vec<_>>();
+        let accepted = whole(self.connections.accepted);
+        family("debug_connections_accepted_total", "counter", "Connections accepted.", accepted);
         let jemalloc = [
             ("allocated", self.jemalloc.allocated),
             ("active", self.jemalloc.active),
@@ -125,7 +136,6 @@ impl Vars {
         ];
         let rows = jemalloc.iter().filter_map(|(kind, value)| Some((format!("{{kind=\"{kind}\"}}"), (*value)?)));
         family("debug_jemalloc_bytes", "gauge", "jemalloc's own statistics.", rows.collect());
-        let whole = |value: Option<u64>| value.map(|value| (String::new(), value)).into_iter().collect::<Vec<_>>();
         family("process_cpu_nanoseconds_total", "counter", "User and system time.", whole(Some(self.process.cpu_ns)));
         family("process_resident_memory_bytes", "gauge", "Resident memory.", whole(self.process.rss_bytes));
         text

@@ -4,7 +4,10 @@ mod tuned;
 
 use std::{future::Future, pin::Pin};
 
-use debug_pprof::ops::{self, Method, Op};
+use debug_pprof::{
+    connections,
+    ops::{self, Method, Op},
+};
 use echo_proto::benchmark::{
     BenchmarkRequest, BenchmarkResponse,
     benchmark_service_server::{BenchmarkService, BenchmarkServiceServer},
@@ -105,6 +108,7 @@ async fn serve(
         server.add_service(tuned::TunedServer::new(echo, options))
     };
     let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+    let incoming = incoming.map(|accepted| accepted.inspect(|_| connections::count()));
     router.serve_with_incoming_shutdown(incoming, signal).await
 }
 

@@ -5,6 +5,7 @@ mod cache;
 mod cli;
 mod command;
 mod config;
+mod gateway;
 mod peers;
 mod plan;
 mod progress;

@@ -89,6 +89,7 @@ impl RunResult {
             wire_use: WireFigures::of(&rounds),
             rounds,
             wire: meta.wire,
+            gateway: meta.gateway,
             environment: meta.environment,
             syscalls: None,
             sites: None,
@@ -100,6 +101,11 @@ impl RunResult {
 
     /// The figures of each round in which calls succeeded: what medians and spreads are of.
     pub fn figures_by_round(&self) -> Vec<Figures> {
+        self.numbered_figures().into_iter().map(|(_, figures)| figures).collect()
+    }
+
+    /// The same with the number of each round.
+    pub(super) fn numbered_figures(&self) -> Vec<(u32, Figures)> {
         let context = Context {
             echoes: self.call.is_none(),
             payload: self.payload_mix.is_none().then_some(self.payload_size),
@@ -108,7 +114,8 @@ impl RunResult {
             client_cpus: self.environment.client_cpus.as_ref().map(Vec::len),
             reading_cost: self.environment.reading_cost,
         };
-        context.figures(&self.rounds)
+        let rounds = self.rounds.iter().filter(|round| round.ok > 0);
+        rounds.map(|round| (round.round, round.figures(&context))).collect()
     }
 
     /// Sets [`RunResult::roofline_ratio`] from the QPS of the bare TCP echo in the same run and scenario. The echo's own is 1.
@@ -199,6 +206,9 @@ impl Round {
             page_faults_per_op: faults(&server_used),
             client_context_switches_per_op: switches(&client_used),
             client_page_faults_per_op: faults(&client_used),
+            connections_per_op: per_op(self.server.as_ref().and_then(Interval::<ServerReading>::connections)),
+            gateway_cpu_us_per_op: per_op(self.gateway_cpu_ns()).map(|ns| ns / NS_PER_US),
+            gateway_memory_avg_mb: self.gateway_memory_bytes().map(mib),
             ..Figures::default()
         }
         .with_latency(&self.latency)

@@ -93,6 +93,15 @@ pub struct Figures {
     pub client_syscalls_per_op: Option<f64>,
     /// CPU time of the load generator ÷ what its CPUs could give, percent: 100 = it can do no more.
     pub client_cpu_utilisation_percent: Option<f64>,
+    /// Connections that the server accepted in the window, per op: those that a gateway opened, as the load generator keeps its own.
+    #[serde(default)]
+    pub connections_per_op: Option<f64>,
+    /// User and system time of the gateway's processes per op, µs.
+    #[serde(default)]
+    pub gateway_cpu_us_per_op: Option<f64>,
+    /// Resident memory of the gateway's processes, averaged over the window and added up, MiB: pages that they share count for each.
+    #[serde(default)]
+    pub gateway_memory_avg_mb: Option<f64>,
 }
 
 impl Figures {
@@ -141,6 +150,9 @@ impl Figures {
             client_allocs_per_op: over(|f| f.client_allocs_per_op),
             cpu_avg_percent: over(|f| f.cpu_avg_percent),
             client_cpu_utilisation_percent: over(|f| f.client_cpu_utilisation_percent),
+            connections_per_op: over(|f| f.connections_per_op),
+            gateway_cpu_us_per_op: over(|f| f.gateway_cpu_us_per_op),
+            gateway_memory_avg_mb: over(|f| f.gateway_memory_avg_mb),
         }
     }
 

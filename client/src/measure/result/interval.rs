@@ -65,6 +65,11 @@ impl Interval<ServerReading> {
     pub fn cpu_ns(&self) -> Option<u64> {
         increase(self.before.cpu_ns, self.after.cpu_ns)
     }
+
+    /// Connections accepted between the readings.
+    pub fn connections(&self) -> Option<u64> {
+        increase(self.before.connections, self.after.connections)
+    }
 }
 
 impl Interval<ClientReading> {

@@ -25,6 +25,9 @@ pub struct RunSample {
     pub server_process: Option<ProcessUse>,
     /// What the kernel says the load generator used.
     pub client_process: Option<ProcessUse>,
+    /// What the kernel says each process of the gateway used. `None` without one, where its processes aren't known, and where they
+    /// were others at the end.
+    pub gateway_processes: Option<Vec<ProcessUse>>,
 }
 
 /// A reading before and one after. Nothing was in flight at either, so the difference belongs to the load between them.
@@ -48,6 +51,9 @@ pub struct ServerReading {
     /// Garbage collections, by collector. `None` when there is no collector, or it doesn't tell.
     #[serde(default)]
     pub gc: Option<BTreeMap<String, GcCounts>>,
+    /// Connections accepted since its start. `None` when it doesn't count them.
+    #[serde(default)]
+    pub connections: Option<u64>,
 }
 
 /// What the load generator says about itself at one moment.
@@ -148,6 +154,10 @@ pub struct Round {
     pub server_process: Option<ProcessUse>,
     /// What the kernel says the load generator used.
     pub client_process: Option<ProcessUse>,
+    /// What the kernel says each process of the gateway used. `None` without one, where its processes aren't known, and where they
+    /// were others at the end.
+    #[serde(default)]
+    pub gateway_processes: Option<Vec<ProcessUse>>,
 }
 
 /// A latency histogram in a few numbers, all in ns. The times are `None` when nothing was recorded.
@@ -205,6 +215,7 @@ impl From<&RunSample> for Round {
             client: sample.client.clone(),
             server_process: sample.server_process,
             client_process: sample.client_process,
+            gateway_processes: sample.gateway_processes.clone(),
         }
     }
 }

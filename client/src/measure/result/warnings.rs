@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use super::{
     BytesBasis, Figures, Interval, LoadKind, PerOp, Round, RunResult, Sampling, ServerOrigin, ServerReading, SiteTable,
+    gateway,
 };
 use crate::{
     load::{Address, Case, IDENTITY},
@@ -42,6 +43,7 @@ pub(super) fn of(result: &RunResult, case: &Case) -> Vec<String> {
     failures(result, &mut warnings);
     counters(result, &mut warnings);
     disturbances(result, &mut warnings);
+    warnings.extend(gateway::warnings(result));
     warnings
 }
 

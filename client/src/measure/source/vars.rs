@@ -31,6 +31,8 @@ pub(in crate::measure) struct Vars {
     #[serde(deserialize_with = "known_shape")]
     ops: Option<BTreeMap<String, OpCounts>>,
     #[serde(deserialize_with = "known_shape")]
+    connections: Option<Connections>,
+    #[serde(deserialize_with = "known_shape")]
     process: Option<Process>,
     /// There only where the exact census is to be had.
     #[serde(deserialize_with = "known_shape")]
@@ -59,6 +61,11 @@ struct Counters {
     /// Null where nothing counts, but there.
     #[serde(rename = "excluded")]
     _excluded: serde_json::Value,
+}
+
+#[derive(Debug, Deserialize)]
+struct Connections {
+    accepted: Option<u64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -122,7 +129,9 @@ impl Vars {
     }
 
     fn reading(self, counters: Option<AllocCounters>, gc: Option<BTreeMap<String, GcCounts>>) -> ServerReading {
-        ServerReading { counters, ops: self.ops, cpu_ns: self.process.and_then(|process| process.cpu_ns), gc }
+        let cpu_ns = self.process.and_then(|process| process.cpu_ns);
+        let connections = self.connections.and_then(|connections| connections.accepted);
+        ServerReading { counters, ops: self.ops, cpu_ns, gc, connections }
     }
 }
 
@@ -275,13 +284,13 @@ mod tests {
         let vars = r#"{"memstats":{"Mallocs":99},"counters":{"serving":{"allocs":1,"zeroed_allocs":2,"reallocs":3,"frees":4,
             "requested_bytes":50,"usable_bytes":null},"excluded":null},"jemalloc":{"arenas":1},
             "ops":{"m":{"started":3,"ok":2,"error":1}},"process":{"pid":1,"cpu_ns":7,"rss_bytes":8},
-            "census":{"active":true}}"#;
+            "census":{"active":true},"connections":{"accepted":6}}"#;
         let parsed = Vars::parse(vars.as_bytes()).expect("vars");
         assert!(parsed.census.is_some_and(|census| census.active));
         let reading = DebugPprof.reading(vars.as_bytes()).expect("ours");
         let counters = reading.counters.expect("counters");
         assert_eq!((counters.reallocs, counters.frees, counters.usable_bytes), (Some(3), Some(4), None));
         assert_eq!(reading.ops.expect("ops")["m"], OpCounts { started: 3, ok: 2, error: 1 });
-        assert_eq!((reading.cpu_ns, reading.gc), (Some(7), None));
+        assert_eq!((reading.cpu_ns, reading.gc, reading.connections), (Some(7), None, Some(6)));
     }
 }

@@ -10,6 +10,7 @@ mod run;
 mod suite;
 mod top;
 mod trace;
+mod via;
 
 use std::{io, path::PathBuf, process::ExitCode};
 
@@ -28,6 +29,7 @@ pub(crate) use self::{
     suite::SuiteArgs,
     top::{TopArgs, TopBy},
     trace::{TraceArgs, TraceFormat},
+    via::ViaArgs,
 };
 
 /// Drives RPC servers with load and says what each request allocates, and where

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{CallArgs, Format};
+use super::{CallArgs, Format, ViaArgs};
 
 /// Flags of a measurement.
 #[derive(Debug, Clone, Args)]
@@ -17,6 +17,8 @@ pub(crate) struct RunArgs {
     pub(crate) load: LoadArgs,
     #[command(flatten)]
     pub(crate) servers: ServerArgs,
+    #[command(flatten)]
+    pub(crate) via: ViaArgs,
     #[command(flatten)]
     pub(crate) machine: MachineArgs,
     #[command(flatten)]

@@ -4,6 +4,7 @@ use analyze::measure::result::RunResult;
 
 use super::{
     cell::Cell,
+    gateways::set_against_direct,
     rooflines::Rooflines,
     run::{Bench, unless_stopped},
 };
@@ -110,9 +111,10 @@ impl<'a> Measuring<'a> {
         }
     }
 
-    /// Sets the results against the roofline and saves them.
+    /// Sets the results against the roofline, and those through a gateway against those without, and saves them.
     fn finish(&mut self, cells: &mut [Cell]) -> anyhow::Result<()> {
         cells.iter().filter(|cell| cell.is_measured()).for_each(|cell| self.rooflines.learn(&cell.result));
+        set_against_direct(cells);
         for cell in cells.iter_mut().filter(|cell| cell.has_result()) {
             self.rooflines.apply(&mut cell.result);
             cell.save(self.bench.store)?;

@@ -10,6 +10,7 @@ mod doctor;
 mod dry_run;
 mod flamegraph;
 mod gate;
+mod gateways;
 mod group;
 mod open_files;
 mod peers;

@@ -60,6 +60,7 @@ mod tests {
             started: jiff::Timestamp::UNIX_EPOCH,
             rounds: 0,
             wire: None,
+            gateway: None,
             environment: Environment { server, ..Environment::default() },
             warnings: Vec::new(),
         };

@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     cli::Format,
+    gateway::Via,
     peers::Peers,
     plan::{Origin, Plan, PlanRecord, Subject, UsageError},
     progress::Progress,
@@ -159,6 +160,7 @@ async fn measure_all(
 pub(super) async fn reach_attached(plan: &Plan) -> anyhow::Result<()> {
     let mut reached = Vec::new();
     for subject in plan.subjects() {
+        reach_gateway(plan, subject).await?;
         let Subject { framework, origin: Origin::Attach { addr, debug, .. }, .. } = subject else { continue };
         if reached.contains(framework) {
             continue;
@@ -177,6 +179,15 @@ pub(super) async fn reach_attached(plan: &Plan) -> anyhow::Result<()> {
         reached.push(*framework);
     }
     Ok(())
+}
+
+/// The same for a gateway that is said to run already.
+async fn reach_gateway(plan: &Plan, subject: &Subject) -> Result<(), UsageError> {
+    let Some(Via::Running(addr)) = subject.via else { return Ok(()) };
+    match Driver::connect(subject.load(addr.into(), plan.connect_timeout)).await {
+        Ok(_) => Ok(()),
+        Err(error) => Err(UsageError(format!("--via {addr}: {error}"))),
+    }
 }
 
 /// `None` when the run was stopped first; the work is dropped then.

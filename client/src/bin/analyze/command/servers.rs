@@ -4,16 +4,17 @@
 use std::{env, path::PathBuf};
 
 use analyze::{
-    load::{Case, Sharing},
+    load::{Address, Case, Sharing},
     measure::{DebugClient, ServerProcess, ServerStart, cpu_list},
     scenario::{Framework, Protocol},
+    store::Artifact,
 };
 use anyhow::Context;
 
-use super::run::Bench;
+use super::{gateways::Gateway, run::Bench};
 use crate::{
     peers::Start,
-    plan::{Program, Subject},
+    plan::{Origin, Program, Subject},
 };
 
 /// Where jemalloc's options come from, on top of those it was built with.
@@ -41,8 +42,65 @@ impl HeapProfiler {
     }
 }
 
+/// A server that a cell talks to.
+pub(super) struct Server {
+    pub(super) process: Option<ServerProcess>,
+    pub(super) addr: Address,
+    pub(super) debug: Option<DebugClient>,
+    /// What stands before it.
+    pub(super) gateway: Option<Gateway>,
+}
+
+impl Server {
+    /// Starts it, or takes the one that runs already, and the gateway before it if there is one.
+    pub(super) async fn of(subject: &Subject, profiler: HeapProfiler, bench: Bench<'_>) -> anyhow::Result<Self> {
+        let server = Self::alone(subject, profiler, bench).await?;
+        match Gateway::of(subject, &server.addr, bench).await {
+            Ok(gateway) => Ok(Self { gateway, ..server }),
+            Err(error) => {
+                server.stop().await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn alone(subject: &Subject, profiler: HeapProfiler, bench: Bench<'_>) -> anyhow::Result<Self> {
+        let gateway = None;
+        match &subject.origin {
+            Origin::Attach { addr, debug, .. } => {
+                Ok(Self { process: None, addr: addr.clone(), debug: debug.clone(), gateway })
+            }
+            Origin::Start(program) => {
+                let log = bench.store.path(Artifact::ServerLog, &subject.file_stem(&bench.plan.label));
+                let process = start(subject, program, profiler, bench, log).await?;
+                let debug = match program {
+                    Program::Command { debug, .. } => debug.clone(),
+                    Program::This | Program::Build(_) | Program::Peer(_) => debug_client(&process)?,
+                };
+                let addr = process.ready().addr.into();
+                Ok(Self { process: Some(process), addr, debug, gateway })
+            }
+        }
+    }
+
+    /// Where calls are sent.
+    pub(super) fn target(&self) -> Address {
+        self.gateway.as_ref().map_or_else(|| self.addr.clone(), |gateway| gateway.addr.into())
+    }
+
+    /// Stops what was started, the gateway first.
+    pub(super) async fn stop(self) {
+        if let Some(gateway) = self.gateway {
+            gateway.stop().await;
+        }
+        if let Some(process) = self.process {
+            process.stop().await;
+        }
+    }
+}
+
 /// Starts a server and waits until it is ready.
-pub(super) async fn start(
+async fn start(
     subject: &Subject,
     program: &Program,
     profiler: HeapProfiler,
@@ -121,7 +179,7 @@ fn without_profiler(options: Option<String>) -> String {
 }
 
 /// The debug endpoints of a server that was started.
-pub(super) fn debug_client(server: &ServerProcess) -> anyhow::Result<Option<DebugClient>> {
+fn debug_client(server: &ServerProcess) -> anyhow::Result<Option<DebugClient>> {
     Ok(server.ready().debug_addr.as_deref().map(DebugClient::new).transpose()?)
 }
 

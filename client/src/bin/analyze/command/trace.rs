@@ -12,9 +12,8 @@ use analyze::{
 use anyhow::Context;
 
 use super::{
-    cell::Server,
     run::{Bench, open, reach_attached, runtime, unless_stopped},
-    servers::HeapProfiler,
+    servers::{HeapProfiler, Server},
     signals::{INTERRUPTED, stop_on_signal},
 };
 use crate::{
@@ -75,13 +74,11 @@ async fn trace_all(
 }
 
 async fn one(plan: &TracePlan, subject: &Subject, bench: Bench<'_>) -> anyhow::Result<Traced> {
-    let Server { process, addr, debug } = Server::of(subject, HeapProfiler::Off, bench).await?;
-    let debug = debug.context("the server has no debug endpoints")?;
+    let server = Server::of(subject, HeapProfiler::Off, bench).await?;
+    let debug = server.debug.as_ref().context("the server has no debug endpoints")?;
     let load = LogLoad { warmup: subject.warmup, ops: plan.requests, pause: plan.pause, within: None };
-    let traced = traced(subject, (addr, &debug), &load, bench).await?;
-    if let Some(process) = process {
-        process.stop().await;
-    }
+    let traced = traced(subject, (server.target(), debug), &load, bench).await?;
+    server.stop().await;
     Ok(traced)
 }
 

@@ -157,6 +157,9 @@ fn side(
 
 /// The bare echo is the same on both sides, and left out.
 fn plan(mut run: RunArgs, allowed: &[u32], starts: bool) -> Result<Plan, UsageError> {
+    if let Some(via) = &run.via.via {
+        return Err(UsageError(format!("--via {via}: goes with analyze run, which measures with and without it")));
+    }
     run.output.no_roofline = true;
     Plan::of_flags(run, allowed, starts)
 }

@@ -20,6 +20,7 @@ mod suite;
 mod tests;
 mod tls;
 mod trace;
+mod via;
 
 use std::{collections::HashSet, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
@@ -45,7 +46,7 @@ pub(crate) use self::{
     suite::frameworks,
     trace::TracePlan,
 };
-use crate::cli::Format;
+use crate::{cli::Format, gateway::Via};
 
 /// A usage error: one line that names the flag, the value and what is allowed.
 #[derive(Debug, thiserror::Error)]
@@ -91,6 +92,8 @@ pub(crate) struct Subject {
     pub(crate) request_timeout: Duration,
     /// Whether profiles are taken of it.
     pub(crate) profiled: bool,
+    /// What its calls go through; `None` where they go to the server.
+    pub(crate) via: Option<Via>,
 }
 
 /// Where the server comes from.
@@ -209,6 +212,11 @@ impl Subject {
         if let Some(rate) = case.window.rate {
             add(format!("{}/s", units::thousands(rate as u64)));
         }
+        match &self.via {
+            None => {}
+            Some(Via::Running(addr)) => add(format!("via {addr}")),
+            Some(Via::Start(software, _)) => add(format!("via {}", software.known.name())),
+        }
         name
     }
 
@@ -253,6 +261,7 @@ impl Subject {
             started,
             rounds: self.rounds,
             wire: None,
+            gateway: self.via.as_ref().map(Via::meta),
             environment: Environment {
                 round_duration_ms: self.timed_ms(),
                 warmup_ms: Some(self.warmup_ms()),

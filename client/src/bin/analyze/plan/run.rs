@@ -19,9 +19,11 @@ use super::{
     refused::{encoded, plain, refusal},
     servers::{Servers, servers},
     tls::insecure,
+    via::{self, via},
 };
 use crate::{
     cli::{MachineArgs, RunArgs},
+    gateway::Via,
     values,
 };
 
@@ -69,8 +71,11 @@ impl Plan {
         }
         let placement = Placement::new(wanted, allowed, ours)?;
         notes.extend(placement.overlap().filter(|_| ours));
+        let via = via(&args.via, &servers, &placement, allowed)?;
+        notes.extend(via.as_ref().and_then(via::note));
+        let group = |case| group(case, &servers, timing, (!args.output.no_roofline, via.as_ref()));
         Ok(Self {
-            groups: cases.into_iter().map(|case| group(case, &servers, timing, !args.output.no_roofline)).collect(),
+            groups: cases.into_iter().map(group).collect(),
             refused: Vec::new(),
             notes,
             names: Names::Flags,
@@ -105,14 +110,20 @@ impl Timing<'_> {
         let Self { call, rounds, warmup, request_timeout, profiled, encoding_asked } = self;
         let case = if framework == Framework::Raw { plain(case) } else { encoded(framework, case, encoding_asked) };
         let profiled = profiled && framework.has_profiles();
-        Subject { framework, origin, call: call.cloned(), case, rounds, warmup, request_timeout, profiled }
+        Subject { framework, origin, call: call.cloned(), case, rounds, warmup, request_timeout, profiled, via: None }
     }
 }
 
-/// The servers with a case, and the bare TCP echo as the roofline of those we start ourselves.
-fn group(case: Case, servers: &Servers, timing: Timing<'_>, roofline: bool) -> Group {
-    let of_server = |(framework, origin): &(Framework, Origin)| timing.subject(*framework, origin.clone(), case);
-    let mut subjects: Vec<Subject> = servers.iter().map(of_server).collect();
+/// The servers with a case, each directly and then through the gateway if there is one, and the bare TCP echo as the roofline of
+/// those we start ourselves.
+fn group(case: Case, servers: &Servers, timing: Timing<'_>, (roofline, via): (bool, Option<&Via>)) -> Group {
+    let of_server = |(framework, origin): &(Framework, Origin)| {
+        let direct = timing.subject(*framework, origin.clone(), case);
+        let via = via.filter(|_| framework.protocol().is_http2());
+        let through = via.map(|via| Subject { via: Some(via.clone()), ..direct.clone() });
+        [direct].into_iter().chain(through)
+    };
+    let mut subjects: Vec<Subject> = servers.iter().flat_map(of_server).collect();
     let raw = servers.iter().any(|(framework, _)| *framework == Framework::Raw);
     if roofline && !raw && has_roofline(&case) && subjects.iter().any(Subject::is_ours) {
         let origin = Origin::Start(Program::This);

@@ -1,6 +1,10 @@
 //! The servers to measure: which we start, and which run already.
 
-use std::{net::ToSocketAddrs, path::Path, str::FromStr};
+use std::{
+    net::{SocketAddr, ToSocketAddrs},
+    path::Path,
+    str::FromStr,
+};
 
 use analyze::{load::Address, measure::DebugClient, scenario::Framework};
 
@@ -54,7 +58,7 @@ pub(super) fn attach(
             return Err(wrong("addr", format!("{addr:?}: must be HOST:PORT: {framework} is called over TCP")));
         }
         Some(socket) => socket,
-        None => resolve(addr).map_err(|problem| wrong("addr", problem))?,
+        None => resolve(addr).map(Address::Tcp).map_err(|problem| wrong("addr", problem))?,
     };
     Ok(Origin::Attach {
         addr,
@@ -63,9 +67,9 @@ pub(super) fn attach(
     })
 }
 
-fn resolve(addr: &str) -> Result<Address, String> {
+pub(super) fn resolve(addr: &str) -> Result<SocketAddr, String> {
     match addr.to_socket_addrs().map(|mut addrs| addrs.next()) {
-        Ok(Some(addr)) => Ok(addr.into()),
+        Ok(Some(addr)) => Ok(addr),
         Ok(None) => Err(format!("{addr:?}: the name has no address")),
         Err(error) => Err(format!("{addr:?}: {error}: must be HOST:PORT or unix:PATH")),
     }

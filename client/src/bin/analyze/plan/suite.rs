@@ -216,6 +216,7 @@ fn subject(framework: Framework, origin: Origin, mut case: Case, settings: Setti
         warmup: settings.warmup,
         request_timeout: settings.request_timeout,
         profiled: settings.profiles && framework.has_profiles(),
+        via: None,
     }
 }
 

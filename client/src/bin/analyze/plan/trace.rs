@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Origin, Plan, UsageError, cases::read};
 use crate::{
-    cli::{CallArgs, Format, LoadArgs, OutputArgs, RunArgs, TraceArgs, TraceFormat},
+    cli::{CallArgs, Format, LoadArgs, OutputArgs, RunArgs, TraceArgs, TraceFormat, ViaArgs},
     values,
 };
 
@@ -70,6 +70,7 @@ fn run_args(args: TraceArgs) -> RunArgs {
             connect_timeout: "5s".to_owned(),
         },
         servers: args.servers,
+        via: ViaArgs::default(),
         machine: args.machine,
         output: OutputArgs {
             no_profiles: true,

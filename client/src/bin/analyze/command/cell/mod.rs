@@ -16,11 +16,13 @@ use analyze::{
 use anyhow::bail;
 
 use super::{
+    gateways,
     run::Bench,
-    servers::{self, HeapProfiler},
+    servers::{HeapProfiler, Server},
 };
 use crate::{
     BUILD,
+    gateway::{Via, lost_cause},
     plan::{Names, Origin, Program, SYSCALLS_PASS, Subject},
     progress::Progress,
 };
@@ -32,7 +34,7 @@ pub(super) struct Cell {
     subject: Subject,
     /// Which cell of how many, before its name; empty where that is of no use.
     at: String,
-    server: Option<ServerProcess>,
+    server: Option<Server>,
     /// `None` when the preparation failed: there is nothing to measure.
     target: Option<Target>,
     /// Whether the server has had no load yet.
@@ -42,32 +44,6 @@ pub(super) struct Cell {
     pub(super) result: RunResult,
     /// Whether somebody was told of the result's failure.
     failure_is_known: bool,
-}
-
-/// A server that a cell talks to.
-pub(super) struct Server {
-    pub(super) process: Option<ServerProcess>,
-    pub(super) addr: Address,
-    pub(super) debug: Option<DebugClient>,
-}
-
-impl Server {
-    /// Starts it, or takes the one that runs already.
-    pub(super) async fn of(subject: &Subject, profiler: HeapProfiler, bench: Bench<'_>) -> anyhow::Result<Self> {
-        match &subject.origin {
-            Origin::Attach { addr, debug, .. } => Ok(Self { process: None, addr: addr.clone(), debug: debug.clone() }),
-            Origin::Start(program) => {
-                let log = bench.store.path(Artifact::ServerLog, &subject.file_stem(&bench.plan.label));
-                let process = servers::start(subject, program, profiler, bench, log).await?;
-                let debug = match program {
-                    Program::Command { debug, .. } => debug.clone(),
-                    Program::This | Program::Build(_) | Program::Peer(_) => servers::debug_client(&process)?,
-                };
-                let addr = process.ready().addr.into();
-                Ok(Self { process: Some(process), addr, debug })
-            }
-        }
-    }
 }
 
 impl Cell {
@@ -147,7 +123,8 @@ impl Cell {
             Some(format!("no call of round {round} succeeded{most}"))
         } else if sample.load.lost > 0 {
             let (lost, of) = (sample.load.lost, case.scenario.concurrency);
-            Some(format!("round {round}: {lost} of {of} calls in flight ended with their connection"))
+            let cause = self.subject.via.as_ref().map(|_| format!("; {}", lost_cause())).unwrap_or_default();
+            Some(format!("round {round}: {lost} of {of} calls in flight ended with their connection{cause}"))
         } else if target.debug.is_some() && sample.server.is_none() {
             Some(format!("the server's counters could not be read in round {round}"))
         } else {
@@ -165,6 +142,10 @@ impl Cell {
     pub(super) fn save(&mut self, store: &Store) -> anyhow::Result<()> {
         if self.subject.is_ours() {
             store.enter(Artifact::ServerLog, &mut self.result);
+        }
+        if let Some(Via::Start(..)) = self.subject.via {
+            store.enter(Artifact::GatewayConfig, &mut self.result);
+            store.enter(Artifact::GatewayLog, &mut self.result);
         }
         store.save(&self.result)?;
         Ok(())
@@ -226,25 +207,28 @@ async fn prepare(
     subject: &Subject,
     bench: Bench<'_>,
     meta: &mut RunMeta,
-    started: &mut Option<ServerProcess>,
+    started: &mut Option<Server>,
 ) -> anyhow::Result<Target> {
-    let Server { process, addr, debug } = Server::of(subject, HeapProfiler::Off, bench).await?;
-    describe(meta, subject, bench, &addr, process.as_ref());
-    *started = process;
+    let server = started.insert(Server::of(subject, HeapProfiler::Off, bench).await?);
+    let (process, gateway, debug) = (server.process.as_ref(), server.gateway.as_ref(), server.debug.clone());
+    describe(meta, subject, bench, &server.addr, process);
     match &debug {
         Some(debug) => describe_program(meta, debug).await?,
         None => meta.environment.counter_source = Some(SourceKind::None),
     }
-    let pid = process_id(subject, started.as_ref(), debug.as_ref()).await;
+    let pid = process_id(subject, process, debug.as_ref()).await;
     if meta.environment.server_cpus.is_none() {
         meta.environment.server_cpus = pid.and_then(|pid| measure::cpus_of(pid).ok());
     }
-    let mut driver = Driver::connect(subject.load(addr, bench.plan.connect_timeout)).await?;
-    let wire = driver.preflight().await?;
+    let mut driver = Driver::connect(subject.load(server.target(), bench.plan.connect_timeout)).await?;
+    let wire = gateways::preflight(&mut driver, gateway, debug.as_ref()).await?;
     meta.call = driver.call_info();
+    if let (Some(gateway), Some(described)) = (gateway, &mut meta.gateway) {
+        gateway.describe(described);
+    }
     meta.warnings.extend(queueing(&wire, &subject.case, bench.plan.names)?);
     meta.wire = Some(wire);
-    Ok(Target { driver, debug, pid })
+    Ok(Target { driver, debug, pid, gateway: gateway.map(|gateway| gateway.addr) })
 }
 
 /// The server's process, where it is one of this machine and known.

@@ -47,20 +47,18 @@ impl Cell {
             self.warn("no profiles were taken: the agent in a JVM has none of this kind".to_owned());
             return self.save(bench.store);
         }
-        let Server { process, addr, debug } = Server::of(&self.subject, HeapProfiler::On, bench).await?;
-        if let Some(debug) = debug {
-            let spec = self.subject.load(addr.clone(), bench.plan.connect_timeout);
+        let server = Server::of(&self.subject, HeapProfiler::On, bench).await?;
+        if let Some(debug) = &server.debug {
+            let spec = self.subject.load(server.target(), bench.plan.connect_timeout);
             let mut driver = Driver::connect(spec).await.with_context(|| format!("profiling {}", self.name()))?;
-            self.passes(&mut driver, &debug, bench, progress).await?;
+            self.passes(&mut driver, debug, bench, progress).await?;
             drop(driver);
-            self.trace((addr, &debug), bench, progress).await?;
+            self.trace((server.target(), debug), bench, progress).await?;
         } else {
             let name = bench.plan.names.of_server(self.subject.framework, "debug");
             self.warn(format!("no profiles were taken: the server's debug endpoints are not known ({name})"));
         }
-        if let Some(process) = process {
-            process.stop().await;
-        }
+        server.stop().await;
         self.save(bench.store)
     }
 

@@ -114,6 +114,7 @@ fn sample(round: u32) -> RunSample {
         client: Interval { before: client(), after: client() },
         server_process: None,
         client_process: None,
+        gateway_processes: None,
     }
 }
 
