@@ -29,9 +29,10 @@ def source_self_test(tally, analyze):
     command = [*SERVERS["grpc-go"], *DEBUG]
     with serving("grpc-go-counted", command) as ready, serving("grpc-go-idle", command) as idle:
         result = _measured(analyze, "grpc", ready["addr"], idle["debug_addr"])
-        problem = _problem(result, "go-expvar")
-    tally.record("self-test: counters of another process are noticed", bool(problem), "they passed")
-    tally.record("self-test: another source is noticed", bool(_problem(result, "jvm-agent")), "it passed")
+    measured = isinstance(result, dict)
+    for what, source in (("counters of another process are", "go-expvar"), ("another source is", "jvm-agent")):
+        noticed = measured and bool(_problem(result, source))
+        tally.record(f"self-test: {what} noticed", noticed, "it passed" if measured else result)
 
 
 def _measured(analyze, framework, addr, debug):
@@ -66,5 +67,5 @@ def _problem(result, source):
     if not sites or not sites["sampling"]:
         return "no sites of a sampled profile: " + "; ".join(result["warnings"])
     off = sites["total"]["bytes_per_op"] / by_bytes - 1
-    allowed = max(SHARE, ERRORS * sites["sampling"]["bytes_error"])
+    allowed = max(SHARE, ERRORS * (sites["sampling"]["bytes_error"] or 0))
     return f"the profile is off by {off:+.1%}, ±{allowed:.1%} is allowed" if abs(off) > allowed else ""

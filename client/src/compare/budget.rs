@@ -69,7 +69,7 @@ pub enum Tolerance {
 }
 
 impl Cells {
-    /// Whether a result is one of them.
+    /// Whether a result is one of them. One through a gateway is none: budgets are of servers.
     pub fn have(&self, result: &RunResult) -> bool {
         fn is<T: ToString>(wanted: &Option<T>, value: &str) -> bool {
             wanted.as_ref().is_none_or(|wanted| wanted.to_string() == value)
@@ -81,6 +81,7 @@ impl Cells {
             && is(compression, &result.compression)
             && is(mode, &result.call_mode)
             && rate.is_none_or(|rate| result.load.qps == Some(rate))
+            && result.gateway.is_none()
     }
 }
 

@@ -51,6 +51,7 @@ pub fn differences(a: &RunResult, b: &RunResult) -> Vec<Difference> {
         ("think time ms", load(|r| r.load.think_ms.to_string())),
         ("handler's sleep ms", load(|r| r.load.sleep_ms.to_string())),
         ("gateway", load(|r| r.gateway.as_ref().map_or_else(|| "none".to_owned(), Gateway::describe))),
+        ("the gateway's CPUs", load(|r| known(&r.gateway.as_ref().and_then(|gateway| gateway.cpus.as_ref())))),
         ("connections", load(|r| r.load.connections.to_string())),
         ("sharing of connections", load(|r| r.load.sharing.to_string())),
         ("what B/op counts", load(|r| known(&r.bytes_per_op_basis))),

@@ -3,11 +3,7 @@
 //! Calls are pipelined. The server answers in order, so that the `n`th reply belongs to the `n`th request. A call that is given up
 //! takes its connection with it: its reply would come in a later window and be counted there.
 
-use std::{
-    io,
-    pin::pin,
-    sync::{Arc, OnceLock},
-};
+use std::{io, pin::pin, sync::Arc};
 
 use bytes::{BufMut, Bytes, BytesMut};
 use tokio::{
@@ -16,7 +12,7 @@ use tokio::{
         TcpStream,
         tcp::{OwnedReadHalf, OwnedWriteHalf},
     },
-    sync::{Notify, mpsc, oneshot},
+    sync::{Notify, SetOnce, mpsc, oneshot},
 };
 
 use super::{
@@ -80,7 +76,7 @@ pub(super) struct Connection {
 impl Connection {
     pub(super) fn open(socket: TcpStream, template: &Arc<Template>) -> Self {
         let (calls, queue) = mpsc::unbounded_channel();
-        let ended = Arc::<OnceLock<String>>::default();
+        let ended = Arc::<SetOnce<String>>::default();
         let (meter, given_up) = (Arc::<Meter>::default(), Arc::<Notify>::default());
         let driving = drive(socket, meter.clone(), template.clone(), queue, ended.clone(), given_up.clone());
         tokio::spawn(driving);
@@ -103,8 +99,8 @@ impl Connection {
 struct Handle {
     /// At most one ticket a task.
     calls: mpsc::UnboundedSender<Ticket>,
-    /// Why the connection ended.
-    ended: Arc<OnceLock<String>>,
+    /// Why the connection ended, known soon after its tickets are gone.
+    ended: Arc<SetOnce<String>>,
     given_up: Arc<Notify>,
 }
 
@@ -126,12 +122,15 @@ impl Handle {
     async fn exchange(&self, share: usize, verify: bool) -> Result<(), CallError> {
         let (done, reply) = oneshot::channel();
         // Tickets go only when the connection goes.
-        let lost = || CallError::ConnectionLost(self.ended.get().cloned().unwrap_or_default());
-        self.calls.send(Ticket { share, verify, done }).map_err(|_| lost())?;
-        let mut awaited = Awaited { given_up: &self.given_up, ended: false };
-        let result = reply.await;
-        awaited.ended = true;
-        result.map_err(|_| lost())?
+        if self.calls.send(Ticket { share, verify, done }).is_ok() {
+            let mut awaited = Awaited { given_up: &self.given_up, ended: false };
+            let result = reply.await;
+            awaited.ended = true;
+            if let Ok(result) = result {
+                return result;
+            }
+        }
+        Err(CallError::ConnectionLost(self.ended.wait().await.clone()))
     }
 }
 
@@ -156,7 +155,7 @@ async fn drive(
     meter: Arc<Meter>,
     template: Arc<Template>,
     queue: mpsc::UnboundedReceiver<Ticket>,
-    ended: Arc<OnceLock<String>>,
+    ended: Arc<SetOnce<String>>,
     given_up: Arc<Notify>,
 ) {
     let (read, write) = socket.into_split();
@@ -169,10 +168,8 @@ async fn drive(
         result = &mut reader => result,
         () = given_up.notified() => Err(io::Error::other("a call of it was given up, whose reply would be taken for a later one's")),
     };
-    // The cause is set before the tickets drop with writer and reader. Without an error every handle was gone, and nobody asks.
-    if let Err(cause) = cause {
-        let _ = ended.set(cause.to_string());
-    }
+    // Without an error every handle was gone, and nobody asks.
+    let _ = ended.set(cause.map_or_else(|error| error.to_string(), |()| String::new()));
 }
 
 async fn write_requests(

@@ -61,7 +61,8 @@ pub async fn log_pass(driver: &mut Driver, debug: &DebugClient, of: &LogLoad) ->
 impl LogLoad {
     /// As many requests as there is time for, of so many a second.
     fn fitting(&self, qps: Option<f64>) -> u64 {
-        let Some((within, qps)) = self.within.zip(qps.filter(|qps| *qps > 0.0)) else { return self.ops };
+        // Without a reply within the warm-up one takes forever, which leaves the fewest.
+        let Some((within, qps)) = self.within.zip(qps) else { return self.ops };
         let each = self.pause.as_secs_f64() + 1.0 / qps;
         let fitting = (within.as_secs_f64() / each) as u64;
         fitting.max(FEWEST).min(self.ops)

@@ -110,8 +110,10 @@ impl Drawing<'_> {
 
     /// The time in which the handler ran.
     fn handler(&self) -> String {
-        let at = |kinds: &[StepKind]| self.request.steps.iter().find(|step| kinds.contains(&step.kind));
-        let (Some(start), Some(end)) = (at(&[StepKind::Start]), at(&[StepKind::Ok, StepKind::Error])) else {
+        let mut steps = self.request.steps.iter().skip_while(|step| step.kind != StepKind::Start);
+        let start = steps.next();
+        let end = steps.find(|step| matches!(step.kind, StepKind::Ok | StepKind::Error));
+        let (Some(start), Some(end)) = (start, end) else {
             return String::new();
         };
         let (from, to) = (self.x(start.at_ns), self.x(end.at_ns));

@@ -21,6 +21,9 @@ const FRAMEWORKS: [Framework; 2] = [Framework::Triple, Framework::Grpc];
 const USUAL_HEADERS: [&str; 7] =
     ["content-length", "content-type", "grpc-accept-encoding", "grpc-encoding", "host", "te", "user-agent"];
 
+/// Those of plain HTTP.
+const USUAL_OF_HTTP: [&str; 3] = ["content-length", "host", "user-agent"];
+
 /// What one command measures: every framework with every scenario at every rate.
 struct Line {
     scenarios: Vec<String>,
@@ -164,7 +167,8 @@ fn call_flags(call: &CallInfo, result: &RunResult) -> Vec<String> {
     if is_tls && call.schema != "none" {
         flags.push("--tls".to_owned());
     }
-    let own = names.iter().filter(|name| !name.starts_with(':') && !USUAL_HEADERS.contains(&name.as_str()));
+    let usual: &[&str] = if call.schema == "none" { &USUAL_OF_HTTP } else { &USUAL_HEADERS };
+    let own = names.iter().filter(|name| !name.starts_with(':') && !usual.contains(&name.as_str()));
     flags.extend(own.flat_map(|name| ["--metadata".to_owned(), format!("{name}: …")]));
     flags
 }
@@ -293,7 +297,10 @@ fn same_load(a: &RunResult, b: &RunResult) -> bool {
 /// Compressed requests have their replies accepted compressed without being asked to.
 fn accepts_gzip(result: &RunResult) -> bool {
     let names = result.wire.as_ref().map(|wire| wire.request_header_names.as_slice()).unwrap_or_default();
-    result.compression == Compression::None.name() && names.iter().any(|name| name.ends_with("accept-encoding"))
+    let is_plain = result.call.as_ref().is_some_and(|call| call.schema == "none");
+    !is_plain
+        && result.compression == Compression::None.name()
+        && names.iter().any(|name| name.ends_with("accept-encoding"))
 }
 
 /// A time as flags take it. `None` for no time.

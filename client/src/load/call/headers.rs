@@ -7,7 +7,8 @@ use base64::{
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 /// Headers that HTTP itself needs.
-const RESERVED: [&str; 5] = ["connection", "content-length", "host", "transfer-encoding", "upgrade"];
+const RESERVED: [&str; 7] =
+    ["connection", "content-length", "host", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
 /// Those that gRPC needs beside them.
 const RESERVED_BY_GRPC: [&str; 4] = ["content-type", "grpc-accept-encoding", "grpc-encoding", "te"];
 

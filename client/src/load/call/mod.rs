@@ -133,7 +133,8 @@ impl Call {
         let http_method = if body.is_some() { HttpMethod::POST } else { HttpMethod::GET };
         let request = body.unwrap_or_default();
         let info = CallInfo {
-            method: format!("{http_method} {path}"),
+            // A query may hold secrets, and the method is in names of files.
+            method: format!("{http_method} {}{}", path.path(), path.query().map_or("", |_| "?…")),
             kind: CallKind::Unary,
             schema: "none".to_owned(),
             request: shortened(String::from_utf8_lossy(&request).into_owned()),

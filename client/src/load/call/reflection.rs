@@ -33,8 +33,8 @@ const PATHS: [&str; 2] = [
 ];
 /// More than any service needs.
 const MAX_FILES: usize = 10_000;
-/// Of one answer, in bytes.
-const MAX_ANSWER: usize = 64 << 20;
+/// Of one answer, in bytes: what gRPC's own clients take.
+const MAX_ANSWER: usize = 4 << 20;
 const PREFIX: usize = 5;
 
 // gRPC's status codes.
@@ -181,7 +181,16 @@ impl Server<'_> {
     }
 
     async fn files(&mut self, question: Question) -> Result<Found, ReflectionError> {
-        match self.ask(question).await? {
+        let answer = match self.ask(question).await {
+            // tonic's servers say it so.
+            Err(ReflectionError::Call { source: CallError::Status { code, message }, .. })
+                if code == NOT_FOUND.to_string() =>
+            {
+                return Ok(Found::Refused(NOT_FOUND, message));
+            }
+            answer => answer?,
+        };
+        match answer {
             Reply::FileDescriptorResponse(files) => {
                 let files = files.file_descriptor_proto.into_iter().map(FileDescriptorProto::decode);
                 let files = files.collect::<Result<_, _>>();

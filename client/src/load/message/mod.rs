@@ -101,6 +101,11 @@ impl Expected {
     fn is_stream(&self) -> bool {
         matches!(self, Self::Answer(answer) if answer.is_stream())
     }
+
+    /// Whether a method of the user's must answer with something.
+    fn is_compared(&self) -> bool {
+        matches!(self, Self::Answer(answer) if answer.is_compared())
+    }
 }
 
 impl Message {

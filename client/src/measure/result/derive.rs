@@ -229,10 +229,16 @@ impl Round {
         Some(self.scheduled?.saturating_sub(self.started))
     }
 
+    /// The server's own count, where it counts what was called: each right answer is one of it, so that fewer are other methods'.
+    pub(super) fn served(&self) -> Option<OpCounts> {
+        let ops = self.server.as_ref()?.ops()?;
+        (ops.ok + ops.error >= self.ok).then_some(ops)
+    }
+
     /// Requests completed between the readings, by the server's own count; by the load generator's when the server has none.
     /// `None` when none succeeded: the cost of failing is not the cost of an op.
     pub(super) fn ops(&self) -> Option<u64> {
-        let (ok, error) = match self.server.as_ref().and_then(Interval::<ServerReading>::ops) {
+        let (ok, error) = match self.served() {
             Some(ops) => (ops.ok, ops.error),
             None => (self.ok, self.error),
         };

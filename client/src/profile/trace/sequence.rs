@@ -93,10 +93,12 @@ fn kinds(sequences: &[Vec<Act>]) -> Vec<Vec<usize>> {
 /// A request of the most frequent kind, and how many there are of it: the first in the second half of the log, where the server
 /// is as it will be.
 pub(super) fn most_common(sequences: &[Vec<Act>]) -> (usize, u64) {
-    let kind = &kinds(sequences)[0];
     let half = sequences.len() / 2;
-    let settled = kind.iter().copied().find(|&at| at >= half);
-    (settled.unwrap_or(kind[kind.len() - 1]), kind.len() as u64)
+    let kinds = kinds(sequences);
+    let most = kinds[0].len();
+    let settled = |kind: &Vec<usize>| kind.iter().copied().find(|&at| at >= half);
+    let typical = kinds.iter().take_while(|kind| kind.len() == most).find_map(settled);
+    (typical.unwrap_or(kinds[0][most - 1]), most as u64)
 }
 
 /// The other kinds; `compared` sets a request against the typical one.

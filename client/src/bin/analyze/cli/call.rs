@@ -30,7 +30,8 @@ pub(crate) struct CallArgs {
     /// The message of --call as JSON, or a file of it as @FILE [default: {}]; the body of --http1 and --h2, as it is
     #[arg(long, value_name = "JSON|@FILE", allow_hyphen_values = true)]
     pub(crate) data: Option<String>,
-    /// What each reply must equal, as --data is given [default: replies are not compared, only their status counts]
+    /// What replies must equal, as --data is given: of --call each caller's first, every 64th and those of another length; of a stream
+    /// its first message [default: replies are not compared, only their status counts]
     #[arg(long, value_name = "JSON|@FILE", allow_hyphen_values = true)]
     pub(crate) expect: Option<String>,
     /// A header of each call, as 'authorization: Bearer …'; may be given again. Bytes go as base64 under a key that ends in -bin
@@ -48,7 +49,7 @@ pub(crate) struct CallArgs {
     /// The key of --cert, in PEM
     #[arg(long, value_name = "FILE", allow_hyphen_values = true)]
     pub(crate) key: Option<PathBuf>,
-    /// The name that the server's certificate is for [default: the host of --addr]
+    /// The name that the server's certificate is for [default: the host of --addr, or of the URL]
     #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     pub(crate) server_name: Option<String>,
     /// Take any certificate of the server: whoever answers is measured

@@ -168,7 +168,7 @@ pub(super) async fn reach_attached(plan: &Plan) -> anyhow::Result<()> {
         let name = |key| plan.names.of_server(*framework, key);
         match Driver::connect(subject.load(addr.clone(), plan.connect_timeout)).await {
             Ok(_) => {}
-            Err(error @ (LoadError::Connect { .. } | LoadError::ConnectTimeout { .. })) => {
+            Err(error @ (LoadError::Connect { .. } | LoadError::ConnectTimeout { .. } | LoadError::Tls { .. })) => {
                 return Err(UsageError(format!("{} {addr}: {error}", name("addr"))).into());
             }
             Err(error) => return Err(error.into()),

@@ -113,9 +113,13 @@ impl<'a> Question<'a> {
                 None => without.push(report::subject(&result)),
             }
             if let Some(path) = result.files.trace.as_ref().filter(|_| !is_cpu) {
-                let traced = load_trace(&beside(&file, path))?;
-                let concurrency = Some(result.concurrency);
-                tables.push(self.fates(&report::subject(&result), &traced.trace, concurrency, &[self.by]));
+                match load_trace(&beside(&file, path)) {
+                    Ok(traced) => {
+                        let concurrency = Some(result.concurrency);
+                        tables.push(self.fates(&report::subject(&result), &traced.trace, concurrency, &[self.by]));
+                    }
+                    Err(error) => terminal::say(&format!("warning: {error}: left out")),
+                }
             }
         }
         if tables.is_empty() {

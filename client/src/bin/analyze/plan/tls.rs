@@ -1,6 +1,6 @@
 //! TLS to the server of a call, from its flags.
 
-use analyze::load::{Tls, TlsOptions};
+use analyze::load::{Tls, TlsError, TlsOptions};
 
 use super::UsageError;
 use crate::cli::CallArgs;
@@ -19,7 +19,19 @@ pub(super) fn tls(call: &CallArgs, host: &str, http1: bool) -> Result<Tls, Usage
     };
     let server_name = call.server_name.clone().unwrap_or_else(|| host.to_owned());
     let options = TlsOptions { ca: call.ca.clone(), identity, server_name, insecure: call.insecure, http1 };
-    Tls::new(&options).map_err(|error| UsageError(format!("--tls: {error}")))
+    Tls::new(&options).map_err(|error| UsageError(format!("{}: {error}", flag(call, &error))))
+}
+
+/// Whose value is wrong.
+fn flag(call: &CallArgs, error: &TlsError) -> &'static str {
+    match error {
+        TlsError::File { path, .. } if call.key.as_ref() == Some(path) => "--key",
+        TlsError::File { path, .. } if call.cert.as_ref() == Some(path) => "--cert",
+        TlsError::File { .. } | TlsError::System(_) => "--ca",
+        TlsError::Name(_) => "--server-name",
+        TlsError::Config(_) if call.cert.is_some() => "--cert",
+        TlsError::Config(_) => "--tls",
+    }
 }
 
 /// That nothing is said of TLS where it isn't spoken.

@@ -28,11 +28,11 @@ pub(super) fn via(
         };
     };
     let wrong = |problem: &str| UsageError(format!("--via {given}: {problem}"));
-    let called: Vec<&(Framework, Origin)> =
-        servers.iter().filter(|(framework, _)| framework.protocol().is_http2()).collect();
-    if called.iter().any(|(framework, _)| framework.is_own_call()) {
+    if servers.iter().any(|(framework, _)| framework.is_own_call()) {
         return Err(wrong("goes with the echo, not with a call of your own"));
     }
+    let called: Vec<&(Framework, Origin)> =
+        servers.iter().filter(|(framework, _)| framework.protocol().is_http2()).collect();
     if called.is_empty() {
         return Err(wrong("goes with triple, grpc or another server of HTTP/2: no other can be called through it"));
     }

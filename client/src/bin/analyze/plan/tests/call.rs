@@ -100,11 +100,14 @@ fn what_is_missing_or_of_no_use_is_said() {
         assert!(!error.contains('\n'), "{error}");
     }
     for (flags, problem) in [
-        (&["--ca", "/nowhere.pem"][..], "--tls: /nowhere.pem: no certificates: "),
+        (&["--ca", "/nowhere.pem"][..], "--ca: /nowhere.pem: no certificates: "),
         (&["--cert", "/me.pem"], "--cert: --key is missing"),
         (&["--key", "/me.key"], "--key: --cert is missing"),
         (&["--insecure", "--ca", "/ca.pem"], "--insecure: not with --ca /ca.pem: "),
-        (&["--insecure", "--server-name", "a b"], "--tls: server name \"a b\": must be a DNS name or an IP address"),
+        (
+            &["--insecure", "--server-name", "a b"],
+            "--server-name: server name \"a b\": must be a DNS name or an IP address",
+        ),
     ] {
         let error = files.plan(&[&["--concurrency", "1", "--tls"], flags].concat()).expect_err("a usage error");
         assert!(error.starts_with(problem), "{flags:?}: {error}");
@@ -133,13 +136,13 @@ fn a_plain_request_is_what_its_url_says() {
     let url = "http://127.0.0.1:1/a/b?c=1";
     let get = plan(&["--http1", url, "--concurrency", "3"]).expect("a plan");
     let subject = &get.groups[0].subjects[0];
-    assert_eq!((subject.name().as_str(), subject.framework), ("0B-3 GET /a/b?c=1", Framework::Http1));
+    assert_eq!((subject.name().as_str(), subject.framework), ("0B-3 GET /a/b?…", Framework::Http1));
     assert_eq!((subject.case.connections, subject.case.sharing), (3, analyze::load::Sharing::Pool));
     assert_eq!(subject.file_stem(&get.label), "http1-GET--a-b-c-1_0_none_none_3_unary");
     let post = plan(&["--h2", url, "--concurrency", "3", "--data", "hello", "--expect", "hello", "--addr", "unix:/x"]);
     let post = post.expect("a plan");
     let subject = &post.groups[0].subjects[0];
-    assert_eq!((subject.name().as_str(), subject.case.connections), ("5B-3 POST /a/b?c=1", 1));
+    assert_eq!((subject.name().as_str(), subject.case.connections), ("5B-3 POST /a/b?…", 1));
     assert!(matches!(&subject.origin, Origin::Attach { addr, .. } if addr.to_string() == "unix:/x"));
     assert!(post.notes.is_empty(), "{:?}", post.notes);
     for (flags, problem) in [
