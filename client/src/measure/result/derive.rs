@@ -1,9 +1,9 @@
 //! Raw rounds → figures. Everything here is arithmetic on what the rounds hold.
 
 use super::{
-    AllocCounters, BytesBasis, Figures, Files, Interval, LatencySummary, LoadKind, LoadShape, PerOp, ProcessUse, Round,
-    RunMeta, RunResult, RunSample, SCHEMA_VERSION, ServerReading, SiteTable, SlowCalls, SyscallCounts, WireFigures,
-    warnings,
+    AllocCounters, BytesBasis, Figures, Files, Interval, LatencySummary, LoadKind, LoadShape, OpCounts, PerOp,
+    ProcessUse, Round, RunMeta, RunResult, RunSample, SCHEMA_VERSION, ServerReading, SiteTable, SlowCalls,
+    SyscallCounts, WireFigures, warnings,
 };
 use crate::{
     load::{CallKind, Latency},
