@@ -138,7 +138,7 @@ fn a_plain_request_is_what_its_url_says() {
     let subject = &get.groups[0].subjects[0];
     assert_eq!((subject.name().as_str(), subject.framework), ("0B-3 GET /a/b?…", Framework::Http1));
     assert_eq!((subject.case.connections, subject.case.sharing), (3, analyze::load::Sharing::Pool));
-    assert_eq!(subject.file_stem(&get.label), "http1-GET--a-b-c-1_0_none_none_3_unary");
+    assert_eq!(subject.file_stem(&get.label), "http1-GET--a-b--_0_none_none_3_unary");
     let post = plan(&["--h2", url, "--concurrency", "3", "--data", "hello", "--expect", "hello", "--addr", "unix:/x"]);
     let post = post.expect("a plan");
     let subject = &post.groups[0].subjects[0];
