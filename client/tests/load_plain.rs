@@ -108,7 +108,7 @@ async fn a_get_and_a_post_are_measured_over_either_version() {
         let posted = call("/echo?x=1", Some("hello"), Some("hello"), HeaderMap::new());
         let (wire, info, sample) = measured(framework, addr, posted).await.unwrap();
         assert_eq!((sample.ok, sample.error, sample.payload_bytes), (200, 0, 1_000), "{:?}", sample.errors);
-        assert_eq!((info.method.as_str(), info.request.as_str()), ("POST /echo?x=1", "hello"));
+        assert_eq!((info.method.as_str(), info.request.as_str()), ("POST /echo?…", "hello"));
         assert_eq!(info.reply.as_deref(), Some("hello"));
         assert_eq!(wire.http_version, if framework == Framework::H2 { "HTTP/2" } else { "HTTP/1.1" });
         assert_eq!(wire.server_settings.is_some(), framework == Framework::H2);
