@@ -81,6 +81,10 @@ fn results_with_a_gateway_are_unlike_those_without() {
     let mut newer = via.clone();
     newer.gateway.as_mut().expect("a gateway").version = Some("1.29.0".to_owned());
     assert_eq!(differences(&via, &newer).len(), 1);
+    let mut elsewhere = via.clone();
+    elsewhere.gateway.as_mut().expect("a gateway").cpus = Some(vec![3]);
+    let said: Vec<String> = differences(&via, &elsewhere).iter().map(ToString::to_string).collect();
+    assert_eq!(said, ["the gateway's CPUs: [0] against [3]"]);
     assert!(differences(&via, &via).is_empty());
 }
 

@@ -31,6 +31,7 @@ impl fmt::Display for Difference {
 pub fn differences(a: &RunResult, b: &RunResult) -> Vec<Difference> {
     let (one, other) = (&a.environment, &b.environment);
     let load = |of: fn(&RunResult) -> String| (of(a), of(b));
+    let gateways = a.gateway.as_ref().zip(b.gateway.as_ref());
     let pairs = [
         ("framework", load(|r| r.framework.clone())),
         ("scenario", load(|r| r.scenario.clone())),
@@ -51,7 +52,7 @@ pub fn differences(a: &RunResult, b: &RunResult) -> Vec<Difference> {
         ("think time ms", load(|r| r.load.think_ms.to_string())),
         ("handler's sleep ms", load(|r| r.load.sleep_ms.to_string())),
         ("gateway", load(|r| r.gateway.as_ref().map_or_else(|| "none".to_owned(), Gateway::describe))),
-        ("the gateway's CPUs", load(|r| known(&r.gateway.as_ref().and_then(|gateway| gateway.cpus.as_ref())))),
+        ("the gateway's CPUs", gateways.map_or_else(Default::default, |(a, b)| (known(&a.cpus), known(&b.cpus)))),
         ("connections", load(|r| r.load.connections.to_string())),
         ("sharing of connections", load(|r| r.load.sharing.to_string())),
         ("what B/op counts", load(|r| known(&r.bytes_per_op_basis))),
