@@ -53,33 +53,25 @@ impl Driver {
         let count = spec.case.connections.min(spec.case.scenario.concurrency as usize);
         let connections = match spec.framework.protocol() {
             Protocol::Triple | Protocol::Grpc => {
-                let mut connections = Vec::with_capacity(count);
-                for _ in 0..count {
+                let open = async || {
                     let socket = open_socket(&spec).await?;
                     let (framework, addr) = (spec.framework, spec.addr.clone());
-                    let connection = http2::Connection::open(socket, &spec).await.map_err(|error| match error {
+                    http2::Connection::open(socket, &spec).await.map_err(|error| match error {
                         http2::OpenError::Tls(source) => LoadError::Tls { framework, addr, source },
                         http2::OpenError::Http2(source) => LoadError::Handshake { framework, addr, source },
-                    })?;
-                    connections.push(connection);
-                }
-                Connections::Http2(connections, http2::Template::new(&spec))
+                    })
+                };
+                Connections::Http2(opened(count, open).await?, http2::Template::new(&spec))
             }
             Protocol::Thrift | Protocol::KitexProtobuf | Protocol::Dubbo => {
                 let template = framed::Template::new(&spec);
-                let mut connections = Vec::with_capacity(count);
-                for _ in 0..count {
-                    connections.push(framed::Connection::open(open_tcp(&spec).await?, &template));
-                }
-                Connections::Framed(connections, template)
+                let open = async || Ok(framed::Connection::open(open_tcp(&spec).await?, &template));
+                Connections::Framed(opened(count, open).await?, template)
             }
             Protocol::Raw => {
                 let template = raw::Template::new(&spec);
-                let mut connections = Vec::with_capacity(count);
-                for _ in 0..count {
-                    connections.push(raw::Connection::open(open_tcp(&spec).await?, &template));
-                }
-                Connections::Raw(connections, template)
+                let open = async || Ok(raw::Connection::open(open_tcp(&spec).await?, &template));
+                Connections::Raw(opened(count, open).await?, template)
             }
             Protocol::Http => {
                 let unable = || LoadError::Spec {
@@ -88,11 +80,7 @@ impl Driver {
                     allowed: "one of plain HTTP to a host whose name can be in a header",
                 };
                 let template = plain::Template::new(&spec).ok_or_else(unable)?;
-                let mut connections = Vec::with_capacity(count);
-                for _ in 0..count {
-                    connections.push(plain::Connection::open(&template).await?);
-                }
-                Connections::Plain(connections, template)
+                Connections::Plain(opened(count, async || plain::Connection::open(&template).await).await?, template)
             }
         };
         let alarm = engine::KernelAlarm::new().map_err(|source| LoadError::Timer { source })?;
@@ -205,12 +193,7 @@ impl Driver {
 
     /// One for each connection, where calls take turns on it.
     fn turns(&self, tasks: usize) -> Vec<Arc<Mutex<()>>> {
-        let connections = match &self.connections {
-            Connections::Http2(connections, _) => connections.len(),
-            Connections::Framed(connections, _) => connections.len(),
-            Connections::Raw(connections, _) => connections.len(),
-            Connections::Plain(connections, _) => connections.len(),
-        };
+        let connections = self.meters(0, |count, _| count + 1);
         match self.spec.case.sharing {
             Sharing::Pool if tasks > connections => (0..connections).map(|_| Arc::default()).collect(),
             Sharing::Pool | Sharing::Mux => Vec::new(),
@@ -219,15 +202,12 @@ impl Driver {
 
     /// How all connections were used so far.
     fn wire_use(&self) -> Option<WireUse> {
-        match &self.connections {
-            Connections::Http2(connections, _) => {
-                Some(WireUse::of(connections.iter().map(http2::Connection::meter), true))
-            }
-            Connections::Framed(..) | Connections::Raw(..) => None,
-            Connections::Plain(connections, template) => {
-                Some(WireUse::of(connections.iter().map(plain::Connection::meter), template.is_http2()))
-            }
-        }
+        let is_http2 = match &self.connections {
+            Connections::Http2(..) => true,
+            Connections::Plain(_, template) => template.is_http2(),
+            Connections::Framed(..) | Connections::Raw(..) => return None,
+        };
+        Some(self.meters(WireUse::none(is_http2), |used, meter| used.plus(&WireUse::of(meter, is_http2))))
     }
 
     /// Bytes written to all sockets, read from them, and payload picked so far; and messages in streams of replies.
@@ -235,13 +215,27 @@ impl Driver {
         let sum = |[written, read, payload, replies]: [u64; 4], meter: &Meter| {
             [written + meter.written(), read + meter.read(), payload + meter.payload(), replies + meter.replies()]
         };
+        self.meters([0; 4], sum)
+    }
+
+    /// What the connections' sockets have seen, taken together by `sum`.
+    fn meters<T>(&self, none: T, sum: impl Fn(T, &Meter) -> T) -> T {
         match &self.connections {
-            Connections::Http2(connections, _) => connections.iter().map(http2::Connection::meter).fold([0; 4], sum),
-            Connections::Framed(connections, _) => connections.iter().map(framed::Connection::meter).fold([0; 4], sum),
-            Connections::Raw(connections, _) => connections.iter().map(raw::Connection::meter).fold([0; 4], sum),
-            Connections::Plain(connections, _) => connections.iter().map(plain::Connection::meter).fold([0; 4], sum),
+            Connections::Http2(connections, _) => connections.iter().map(http2::Connection::meter).fold(none, sum),
+            Connections::Framed(connections, _) => connections.iter().map(framed::Connection::meter).fold(none, sum),
+            Connections::Raw(connections, _) => connections.iter().map(raw::Connection::meter).fold(none, sum),
+            Connections::Plain(connections, _) => connections.iter().map(plain::Connection::meter).fold(none, sum),
         }
     }
+}
+
+/// So many connections, one after another.
+async fn opened<C>(count: usize, open: impl AsyncFn() -> Result<C, LoadError>) -> Result<Vec<C>, LoadError> {
+    let mut connections = Vec::with_capacity(count);
+    for _ in 0..count {
+        connections.push(open().await?);
+    }
+    Ok(connections)
 }
 
 /// Where frames are sent over TCP alone.

@@ -59,6 +59,7 @@ mod raw;
 mod sample;
 mod spec;
 mod tally;
+mod tickets;
 mod window;
 mod wire;
 mod wire_use;

@@ -12,15 +12,16 @@ use tokio::{
         TcpStream,
         tcp::{OwnedReadHalf, OwnedWriteHalf},
     },
-    sync::{Notify, SetOnce, mpsc, oneshot},
+    sync::{Notify, mpsc},
 };
 
 use super::{
-    CallError, IDENTITY, LoadSpec, Wire,
+    CallError, LoadSpec, Wire,
     engine::Transport,
     message::{EchoCheck, Payloads, Picker},
     meter::{Meter, Metered},
     preflight::{FailedCall, Preflight},
+    tickets::{Ended, Ticket, Tickets},
 };
 use crate::scenario::{MAX_PAYLOAD, Payload};
 
@@ -30,14 +31,6 @@ const WRITE_BURST: usize = 64 << 10;
 const BURST_CALLS: usize = 1024;
 /// Bytes read at once.
 const READ_BUFFER: usize = 256 << 10;
-
-/// A call on its way.
-#[derive(Debug)]
-struct Ticket {
-    share: usize,
-    verify: bool,
-    done: oneshot::Sender<Result<(), CallError>>,
-}
 
 /// What every connection of a driver sends, built once.
 #[derive(Debug)]
@@ -76,11 +69,11 @@ pub(super) struct Connection {
 impl Connection {
     pub(super) fn open(socket: TcpStream, template: &Arc<Template>) -> Self {
         let (calls, queue) = mpsc::unbounded_channel();
-        let ended = Arc::<SetOnce<String>>::default();
+        let ended = Ended::default();
         let (meter, given_up) = (Arc::<Meter>::default(), Arc::<Notify>::default());
         let driving = drive(socket, meter.clone(), template.clone(), queue, ended.clone(), given_up.clone());
         tokio::spawn(driving);
-        Self { handle: Handle { calls, ended, given_up }, meter }
+        Self { handle: Handle { tickets: Tickets::new(calls, ended), given_up }, meter }
     }
 
     /// What its socket has seen.
@@ -97,10 +90,8 @@ impl Connection {
 /// A way to a connection's task.
 #[derive(Debug, Clone)]
 struct Handle {
-    /// At most one ticket a task.
-    calls: mpsc::UnboundedSender<Ticket>,
-    /// Why the connection ended, known soon after its tickets are gone.
-    ended: Arc<SetOnce<String>>,
+    /// At most one a task.
+    tickets: Tickets<Ticket>,
     given_up: Arc<Notify>,
 }
 
@@ -120,17 +111,10 @@ impl Transport for RawTransport {
 
 impl Handle {
     async fn exchange(&self, share: usize, verify: bool) -> Result<(), CallError> {
-        let (done, reply) = oneshot::channel();
-        // Tickets go only when the connection goes.
-        if self.calls.send(Ticket { share, verify, done }).is_ok() {
-            let mut awaited = Awaited { given_up: &self.given_up, ended: false };
-            let result = reply.await;
-            awaited.ended = true;
-            if let Ok(result) = result {
-                return result;
-            }
-        }
-        Err(CallError::ConnectionLost(self.ended.wait().await.clone()))
+        let mut awaited = Awaited { given_up: &self.given_up, ended: false };
+        let result = self.tickets.exchange(share, verify).await;
+        awaited.ended = true;
+        result
     }
 }
 
@@ -155,7 +139,7 @@ async fn drive(
     meter: Arc<Meter>,
     template: Arc<Template>,
     queue: mpsc::UnboundedReceiver<Ticket>,
-    ended: Arc<SetOnce<String>>,
+    ended: Ended,
     given_up: Arc<Notify>,
 ) {
     let (read, write) = socket.into_split();
@@ -163,13 +147,11 @@ async fn drive(
     let (to_reader, awaiting) = mpsc::unbounded_channel();
     let mut writer = pin!(write_requests(write, &template, queue, to_reader));
     let mut reader = pin!(read_replies(read, &template, awaiting));
-    let cause = tokio::select! {
+    ended.tell(tokio::select! {
         result = &mut writer => result,
         result = &mut reader => result,
         () = given_up.notified() => Err(io::Error::other("a call of it was given up, whose reply would be taken for a later one's")),
-    };
-    // Without an error every handle was gone, and nobody asks.
-    let _ = ended.set(cause.map_or_else(|error| error.to_string(), |()| String::new()));
+    });
 }
 
 async fn write_requests(
@@ -275,20 +257,6 @@ pub(super) async fn preflight(
         }
     }
     let largest = template.messages.iter().max_by_key(|message| message.frame_len);
-    Ok(Wire {
-        http_version: "TCP".to_owned(),
-        tls: None,
-        content_type: None,
-        response_content_type: None,
-        request_encoding: IDENTITY.to_owned(),
-        response_encoding: IDENTITY.to_owned(),
-        connections: connections.len(),
-        client_settings: None,
-        server_settings: None,
-        request_header_names: Vec::new(),
-        response_header_names: Vec::new(),
-        request_bytes: largest.map_or(0, |message| message.frame_len as u64),
-        response_bytes: largest.map_or(0, |message| (size_of::<u32>() + message.reply.len()) as u64),
-        opening_frames: None,
-    })
+    let bytes = largest.map_or([0, 0], |message| [message.frame_len, size_of::<u32>() + message.reply.len()]);
+    Ok(Wire::in_frames("TCP", connections.len(), bytes.map(|bytes| bytes as u64)))
 }

@@ -42,6 +42,26 @@ pub struct Wire {
 }
 
 impl Wire {
+    /// Of a protocol of frames over TCP, which has neither headers nor settings, with the bytes that one call sends and receives.
+    pub(super) fn in_frames(name: &str, connections: usize, [request_bytes, response_bytes]: [u64; 2]) -> Self {
+        Self {
+            http_version: name.to_owned(),
+            tls: None,
+            content_type: None,
+            response_content_type: None,
+            request_encoding: IDENTITY.to_owned(),
+            response_encoding: IDENTITY.to_owned(),
+            connections,
+            client_settings: None,
+            server_settings: None,
+            request_header_names: Vec::new(),
+            response_header_names: Vec::new(),
+            request_bytes,
+            response_bytes,
+            opening_frames: None,
+        }
+    }
+
     /// Whether messages are compressed in either direction.
     pub fn is_compressed(&self) -> bool {
         self.request_encoding != IDENTITY || self.response_encoding != IDENTITY

@@ -28,14 +28,16 @@ pub struct Http2Use {
 }
 
 impl WireUse {
-    /// Of connections of one protocol, since they were opened.
-    pub(super) fn of<'a>(meters: impl Iterator<Item = &'a Meter>, is_http2: bool) -> Self {
-        let none = Self { http2: is_http2.then(Http2Use::default), ..Self::default() };
-        meters.fold(none, |sum, meter| {
-            let [plain_replies, compressed_replies] = meter.encodings();
-            let http2 = is_http2.then(|| Http2Use { streams_opened: meter.streams(), frames: meter.frames() });
-            sum.plus(&Self { connections_opened: meter.connections(), plain_replies, compressed_replies, http2 })
-        })
+    /// Of no connection.
+    pub(super) fn none(is_http2: bool) -> Self {
+        Self { http2: is_http2.then(Http2Use::default), ..Self::default() }
+    }
+
+    /// Of one, since it was opened.
+    pub(super) fn of(meter: &Meter, is_http2: bool) -> Self {
+        let [plain_replies, compressed_replies] = meter.encodings();
+        let http2 = is_http2.then(|| Http2Use { streams_opened: meter.streams(), frames: meter.frames() });
+        Self { connections_opened: meter.connections(), plain_replies, compressed_replies, http2 }
     }
 
     /// What came since an earlier reading.

@@ -100,105 +100,33 @@ impl Recipe {
 
 /// Every peer, in the order of tables.
 pub static PEERS: [Peer; 10] = [
-    Peer {
-        name: "dubbo-go",
-        folder: "dubbo-go",
-        flags: &[],
-        protocol: Protocol::Triple,
-        port: 20000,
-        recipe: Recipe::Go { module: "dubbo.apache.org/dubbo-go/v3" },
-        needs: &["server/peers/go-peer"],
-        serializations: &[Serialization::Hessian2],
-        gzip: Gzip::Both,
-    },
+    DUBBO_GO,
     Peer {
         name: "dubbo-go-dubbo",
-        folder: "dubbo-go",
         flags: &["--protocol", "dubbo"],
         protocol: Protocol::Dubbo,
         port: 20880,
-        recipe: Recipe::Go { module: "dubbo.apache.org/dubbo-go/v3" },
-        needs: &["server/peers/go-peer"],
-        serializations: &[],
-        gzip: Gzip::None,
+        ..plain(DUBBO_GO)
     },
-    Peer {
-        name: "dubbo-java",
-        folder: "dubbo-java",
-        flags: &[],
-        protocol: Protocol::Triple,
-        port: 20001,
-        recipe: Recipe::Maven { artifact: "org.apache.dubbo:dubbo", version: "dubbo.version" },
-        needs: &["server/peers/pom.xml", "server/peers/jvm-agent", "proto/protos/benchmark.proto"],
-        serializations: &[],
-        gzip: Gzip::Requests,
-    },
+    DUBBO_JAVA,
     Peer {
         name: "dubbo-java-dubbo",
-        folder: "dubbo-java",
         flags: &["--protocol", "dubbo"],
         protocol: Protocol::Dubbo,
         port: 20880,
-        recipe: Recipe::Maven { artifact: "org.apache.dubbo:dubbo", version: "dubbo.version" },
-        needs: &["server/peers/pom.xml", "server/peers/jvm-agent", "proto/protos/benchmark.proto"],
-        serializations: &[],
-        gzip: Gzip::None,
+        ..plain(DUBBO_JAVA)
     },
-    Peer {
-        name: "grpc-go",
-        folder: "grpc-go",
-        flags: &[],
-        protocol: Protocol::Grpc,
-        port: 50051,
-        recipe: Recipe::Go { module: "google.golang.org/grpc" },
-        needs: &["server/peers/go-peer"],
-        serializations: &[],
-        gzip: Gzip::Both,
-    },
+    GRPC_GO,
     Peer {
         name: "connect-go",
         folder: "connect-go",
-        flags: &[],
-        protocol: Protocol::Grpc,
         port: 8080,
         recipe: Recipe::Go { module: "connectrpc.com/connect" },
-        needs: &["server/peers/go-peer"],
-        serializations: &[],
-        gzip: Gzip::Both,
+        ..GRPC_GO
     },
-    Peer {
-        name: "kitex",
-        folder: "kitex",
-        flags: &[],
-        protocol: Protocol::Grpc,
-        port: 8888,
-        recipe: Recipe::Go { module: "github.com/cloudwego/kitex" },
-        needs: &["server/peers/go-peer"],
-        serializations: &[],
-        gzip: Gzip::Both,
-    },
-    Peer {
-        name: "kitex-protobuf",
-        folder: "kitex",
-        flags: &[],
-        protocol: Protocol::KitexProtobuf,
-        port: 8888,
-        recipe: Recipe::Go { module: "github.com/cloudwego/kitex" },
-        needs: &["server/peers/go-peer"],
-        serializations: &[],
-        gzip: Gzip::None,
-    },
-    Peer {
-        name: "kitex-thrift",
-        folder: "kitex",
-        flags: &["--protocol", "thrift"],
-        protocol: Protocol::Thrift,
-        port: 8888,
-        recipe: Recipe::Go { module: "github.com/cloudwego/kitex" },
-        needs: &["server/peers/go-peer"],
-        serializations: &[],
-        gzip: Gzip::None,
-    },
+    KITEX,
+    Peer { name: "kitex-protobuf", protocol: Protocol::KitexProtobuf, ..plain(KITEX) },
+    Peer { name: "kitex-thrift", flags: &["--protocol", "thrift"], protocol: Protocol::Thrift, ..plain(KITEX) },
     Peer {
         name: "grpcio",
         folder: "grpcio",
@@ -216,3 +144,52 @@ pub static PEERS: [Peer; 10] = [
         gzip: Gzip::Requests,
     },
 ];
+
+/// A framework in a protocol of its own, which has one serialization and no compression.
+const fn plain(peer: Peer) -> Peer {
+    Peer { serializations: &[], gzip: Gzip::None, ..peer }
+}
+
+const DUBBO_GO: Peer = Peer {
+    name: "dubbo-go",
+    folder: "dubbo-go",
+    flags: &[],
+    protocol: Protocol::Triple,
+    port: 20000,
+    recipe: Recipe::Go { module: "dubbo.apache.org/dubbo-go/v3" },
+    needs: &["server/peers/go-peer"],
+    serializations: &[Serialization::Hessian2],
+    gzip: Gzip::Both,
+};
+
+const DUBBO_JAVA: Peer = Peer {
+    name: "dubbo-java",
+    folder: "dubbo-java",
+    flags: &[],
+    protocol: Protocol::Triple,
+    port: 20001,
+    recipe: Recipe::Maven { artifact: "org.apache.dubbo:dubbo", version: "dubbo.version" },
+    needs: &["server/peers/pom.xml", "server/peers/jvm-agent", "proto/protos/benchmark.proto"],
+    serializations: &[],
+    gzip: Gzip::Requests,
+};
+
+const GRPC_GO: Peer = Peer {
+    name: "grpc-go",
+    folder: "grpc-go",
+    flags: &[],
+    protocol: Protocol::Grpc,
+    port: 50051,
+    recipe: Recipe::Go { module: "google.golang.org/grpc" },
+    needs: &["server/peers/go-peer"],
+    serializations: &[],
+    gzip: Gzip::Both,
+};
+
+const KITEX: Peer = Peer {
+    name: "kitex",
+    folder: "kitex",
+    port: 8888,
+    recipe: Recipe::Go { module: "github.com/cloudwego/kitex" },
+    ..GRPC_GO
+};

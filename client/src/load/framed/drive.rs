@@ -10,15 +10,16 @@ use tokio::{
         TcpStream,
         tcp::{OwnedReadHalf, OwnedWriteHalf},
     },
-    sync::{SetOnce, mpsc},
+    sync::mpsc,
 };
 
-use super::template::{Outgoing, Template, Ticket};
+use super::template::{Outgoing, Template};
 use crate::{
     load::{
         CallError,
         message::EchoCheck,
         meter::{Meter, Metered},
+        tickets::{Ended, Ticket},
     },
     scenario::MAX_PAYLOAD,
 };
@@ -40,19 +41,17 @@ pub(super) async fn drive(
     template: Arc<Template>,
     queue: mpsc::UnboundedReceiver<Outgoing>,
     answers: mpsc::WeakUnboundedSender<Outgoing>,
-    ended: Arc<SetOnce<String>>,
+    ended: Ended,
 ) {
     let (read, write) = socket.into_split();
     let (read, write) = (Metered::counting(read, meter.clone()), Metered::counting(write, meter));
     let (to_reader, sent) = mpsc::unbounded_channel();
     let mut writer = pin!(write_requests(write, &template, queue, to_reader));
     let mut reader = pin!(read_replies(read, &template, sent, answers));
-    let cause = tokio::select! {
+    ended.tell(tokio::select! {
         result = &mut writer => result,
         result = &mut reader => result,
-    };
-    // Without an error every handle was gone, and nobody asks.
-    let _ = ended.set(cause.map_or_else(|error| error.to_string(), |()| String::new()));
+    });
 }
 
 /// A call with its number.

@@ -10,38 +10,36 @@ mod template;
 
 use std::sync::Arc;
 
-use tokio::{
-    net::TcpStream,
-    sync::{SetOnce, mpsc, oneshot},
-};
+use tokio::{net::TcpStream, sync::mpsc};
 
 pub(super) use self::template::Template;
 use self::{
     drive::drive,
-    template::{Outgoing, Ticket, wire_name},
+    template::{Outgoing, wire_name},
 };
 use super::{
-    CallError, IDENTITY, Wire,
+    CallError, Wire,
     engine::Transport,
     message::Picker,
     meter::Meter,
     preflight::{FailedCall, Preflight},
+    tickets::{Ended, Tickets},
 };
 
 /// One TCP connection. Its own task runs it until the last handle is gone.
 #[derive(Debug)]
 pub(super) struct Connection {
-    handle: Handle,
+    tickets: Tickets<Outgoing>,
     meter: Arc<Meter>,
 }
 
 impl Connection {
     pub(super) fn open(socket: TcpStream, template: &Arc<Template>) -> Self {
         let (calls, queue) = mpsc::unbounded_channel();
-        let (meter, ended) = (Arc::<Meter>::default(), Arc::<SetOnce<String>>::default());
+        let (meter, ended) = (Arc::<Meter>::default(), Ended::default());
         let answers = calls.downgrade();
         tokio::spawn(drive(socket, meter.clone(), template.clone(), queue, answers, ended.clone()));
-        Self { handle: Handle { calls, ended }, meter }
+        Self { tickets: Tickets::new(calls, ended), meter }
     }
 
     /// What its socket has seen.
@@ -51,43 +49,24 @@ impl Connection {
 
     /// The side of the `task`th task.
     pub(super) fn transport(&self, template: &Template, task: usize) -> FramedTransport {
-        FramedTransport { handle: self.handle.clone(), picker: Picker::new(template.payload, task, self.meter.clone()) }
-    }
-}
-
-/// A way to a connection's task.
-#[derive(Debug, Clone)]
-struct Handle {
-    /// At most one ticket a task, and those of calls that were given up.
-    calls: mpsc::UnboundedSender<Outgoing>,
-    /// Why the connection ended, known soon after its tickets are gone.
-    ended: Arc<SetOnce<String>>,
-}
-
-impl Handle {
-    async fn exchange(&self, share: usize, verify: bool) -> Result<(), CallError> {
-        let (done, reply) = oneshot::channel();
-        // Tickets go only when the connection goes.
-        if self.calls.send(Outgoing::Call(Ticket { share, verify, done })).is_ok()
-            && let Ok(result) = reply.await
-        {
-            return result;
+        FramedTransport {
+            tickets: self.tickets.clone(),
+            picker: Picker::new(template.payload, task, self.meter.clone()),
         }
-        Err(CallError::ConnectionLost(self.ended.wait().await.clone()))
     }
 }
 
 /// Calls of one task, one after another.
 #[derive(Debug)]
 pub(super) struct FramedTransport {
-    handle: Handle,
+    tickets: Tickets<Outgoing>,
     picker: Picker,
 }
 
 impl Transport for FramedTransport {
     async fn call(&mut self, verify: bool) -> Result<(), CallError> {
         let share = self.picker.next();
-        self.handle.exchange(share, verify).await
+        self.tickets.exchange(share, verify).await
     }
 }
 
@@ -100,27 +79,13 @@ pub(super) async fn preflight(
 ) -> Result<Wire, FailedCall> {
     for (index, connection) in connections.iter().enumerate() {
         for share in 0..template.messages.len() {
-            preflight.call(index, share, connection.handle.exchange(share, true)).await?;
+            preflight.call(index, share, connection.tickets.exchange(share, true)).await?;
         }
     }
     let first = &connections[0];
     let (written, read) = (first.meter.written(), first.meter.read());
     let largest = template.largest();
-    preflight.call(0, largest, first.handle.exchange(largest, true)).await?;
-    Ok(Wire {
-        http_version: wire_name(template.framing).to_owned(),
-        tls: None,
-        content_type: None,
-        response_content_type: None,
-        request_encoding: IDENTITY.to_owned(),
-        response_encoding: IDENTITY.to_owned(),
-        connections: connections.len(),
-        client_settings: None,
-        server_settings: None,
-        request_header_names: Vec::new(),
-        response_header_names: Vec::new(),
-        request_bytes: first.meter.written() - written,
-        response_bytes: first.meter.read() - read,
-        opening_frames: None,
-    })
+    preflight.call(0, largest, first.tickets.exchange(largest, true)).await?;
+    let bytes = [first.meter.written() - written, first.meter.read() - read];
+    Ok(Wire::in_frames(wire_name(template.framing), connections.len(), bytes))
 }

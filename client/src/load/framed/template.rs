@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use echo_proto::framed::{Framing, Request, Transport};
-use tokio::sync::oneshot;
 
 use crate::{
-    load::{CallError, LoadSpec, Sharing, message::Payloads},
+    load::{LoadSpec, Sharing, message::Payloads, tickets::Ticket},
     scenario::{Payload, Protocol},
 };
 
@@ -15,16 +14,14 @@ use crate::{
 #[derive(Debug)]
 pub(super) enum Outgoing {
     Call(Ticket),
-    /// To what the server asked.
+    /// To what the server asked; it counts among those that wait until it is written.
     Answer(Bytes),
 }
 
-/// A call on its way.
-#[derive(Debug)]
-pub(super) struct Ticket {
-    pub(super) share: usize,
-    pub(super) verify: bool,
-    pub(super) done: oneshot::Sender<Result<(), CallError>>,
+impl From<Ticket> for Outgoing {
+    fn from(ticket: Ticket) -> Self {
+        Self::Call(ticket)
+    }
 }
 
 /// What the connections of a driver have in common.
