@@ -277,6 +277,23 @@ fn what_disturbs_a_figure_is_a_warning() {
     }
 }
 
+/// A health check of a server that counts those alone.
+#[test]
+fn a_count_of_other_methods_is_no_count_of_these_calls() {
+    let costs = Costs { requests: 1_000, allocs: 4, requested: 979, usable: Some(1_024), cpu_us: 10 };
+    let mut sample = sample(1, 1_000, &costs);
+    let counted =
+        sample.server.iter_mut().flat_map(|interval| &mut interval.after.ops).flat_map(|ops| ops.values_mut());
+    counted.for_each(|counts| counts.ok -= 999);
+    let result = RunResult::derive(meta("triple", 1), &[sample]);
+    assert_eq!((result.figures.allocs_per_op, result.figures.bytes_per_op), (Some(4.0), Some(1_024.0)));
+    let warnings = result.warnings.join("\n");
+    assert!(
+        warnings.contains("its counters are of other calls, and per-op figures are by the load generator's"),
+        "{warnings}"
+    );
+}
+
 #[test]
 fn a_server_that_was_restarted_has_no_figures() {
     let costs = Costs { requests: 1_000, allocs: 4, requested: 979, usable: Some(1_024), cpu_us: 10 };

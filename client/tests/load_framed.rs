@@ -296,3 +296,17 @@ async fn a_server_that_asks_is_answered() {
     let sample = run(&mut driver, &requests(20)).await;
     assert_eq!((sample.ok, sample.error), (20, 0), "{sample:?}");
 }
+
+/// One that asks and asks without reading must not fill our memory.
+#[tokio::test]
+async fn a_server_that_only_asks_loses_its_connection() {
+    let addr = listen(|mut socket| async move {
+        let asks = [&[0xda, 0xbb, 0xe2, 0][..], &[0; 8], &[0, 0, 0, 1, b'N']].concat().repeat(10_000);
+        while socket.write_all(&asks).await.is_ok() {}
+    })
+    .await;
+    let mut driver = Driver::connect(framed("dubbo-java-dubbo", Sharing::Mux, addr, "128B-1")).await.unwrap();
+    let refused = driver.preflight().await.unwrap_err();
+    let LoadError::Preflight { source, .. } = refused else { panic!("{refused:?}") };
+    assert!(source.to_string().contains("more questions than it reads answers to"), "{source}");
+}

@@ -1,7 +1,10 @@
 //! Which wire a result's calls spoke, as far as it decides what they cost: not how many frames it took.
 
 use super::Difference;
-use crate::measure::result::{Lifetime, RunResult, Which};
+use crate::{
+    load::MessagesPerStream,
+    measure::result::{Lifetime, RunResult, Which},
+};
 
 /// Something of a wire.
 pub(crate) struct Spoken {
@@ -34,7 +37,12 @@ pub(crate) const SPOKEN: [Spoken; 9] = [
     usage(REPLY_ENCODING, |r| r.wire.as_ref().map(|wire| wire.response_encoding.clone())),
     usage(COMPRESSED_REPLIES, |r| r.wire_use.as_ref().map(|used| which(used.compressed_replies).to_owned())),
     usage("connections", |r| r.wire_use.as_ref().map(|used| lifetime(used.connections).to_owned())),
-    usage("streams", |r| Some(lifetime(r.wire_use.as_ref()?.http2.as_ref()?.streams).to_owned())),
+    usage("streams", |r| {
+        let used = r.wire_use.as_ref()?.http2.as_ref()?;
+        // Of longer streams it says only how many calls each task took in a short round; how long they are is compared elsewhere.
+        let one_each = r.messages_per_stream.is_none_or(|messages| messages == MessagesPerStream::default());
+        one_each.then(|| lifetime(used.streams).to_owned())
+    }),
 ];
 
 /// In what two results spoke different wires. What one of them doesn't know is no difference.

@@ -78,6 +78,7 @@ mod tests {
         let ms = Duration::from_millis;
         let load = LogLoad { warmup: ms(200), ops: 100, pause: ms(5), within: Some(ms(1000)) };
         assert_eq!([5_000.0, 200.0, 20.0, 0.1].map(|qps| load.fitting(Some(qps))), [100, 100, 18, FEWEST]);
+        assert_eq!(load.fitting(Some(0.0)), FEWEST, "no reply came in the warm-up");
         assert_eq!(load.fitting(None), 100, "nothing is known");
         assert_eq!(LogLoad { within: None, ..load }.fitting(Some(0.1)), 100);
         assert_eq!(LogLoad { ops: 2, ..load }.fitting(Some(0.1)), 2);

@@ -1,6 +1,14 @@
 //! A connection's task: requests out, replies in, matched by their numbers.
 
-use std::{collections::HashMap, io, pin::pin, sync::Arc};
+use std::{
+    collections::HashMap,
+    io,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use bytes::{Buf, BytesMut};
 use echo_proto::framed::{Event, FrameError, Replies, ReplyError};
@@ -30,6 +38,8 @@ const WRITE_BURST: usize = 64 << 10;
 const BURST_CALLS: usize = 1024;
 /// Bytes read at once.
 const READ_BUFFER: usize = 256 << 10;
+/// Answers to a server's questions that wait to be written: one that asks more and reads none of them must not fill our memory.
+const UNWRITTEN_ANSWERS: usize = 1024;
 /// The largest frame: a payload, and what may be around it.
 const FRAME_LIMIT: usize = MAX_PAYLOAD as usize + (64 << 10);
 
@@ -46,8 +56,9 @@ pub(super) async fn drive(
     let (read, write) = socket.into_split();
     let (read, write) = (Metered::counting(read, meter.clone()), Metered::counting(write, meter));
     let (to_reader, sent) = mpsc::unbounded_channel();
-    let mut writer = pin!(write_requests(write, &template, queue, to_reader));
-    let mut reader = pin!(read_replies(read, &template, sent, answers));
+    let unwritten = AtomicUsize::new(0);
+    let mut writer = pin!(write_requests(write, &template, (queue, &unwritten), to_reader));
+    let mut reader = pin!(read_replies(read, &template, sent, (answers, &unwritten)));
     ended.tell(tokio::select! {
         result = &mut writer => result,
         result = &mut reader => result,
@@ -60,7 +71,7 @@ type Sent = (u32, Ticket);
 async fn write_requests(
     mut socket: Metered<OwnedWriteHalf>,
     template: &Template,
-    mut queue: mpsc::UnboundedReceiver<Outgoing>,
+    (mut queue, unwritten): (mpsc::UnboundedReceiver<Outgoing>, &AtomicUsize),
     to_reader: mpsc::UnboundedSender<Sent>,
 ) -> io::Result<()> {
     let mut burst = Vec::with_capacity(BURST_CALLS);
@@ -71,7 +82,8 @@ async fn write_requests(
             let ticket = match outgoing {
                 Outgoing::Call(ticket) => ticket,
                 Outgoing::Answer(frame) => {
-                    out.extend_from_slice(&frame);
+                    socket.write_all(&frame).await?;
+                    unwritten.fetch_sub(1, Ordering::Relaxed);
                     continue;
                 }
             };
@@ -102,10 +114,10 @@ async fn read_replies(
     mut socket: Metered<OwnedReadHalf>,
     template: &Template,
     sent: mpsc::UnboundedReceiver<Sent>,
-    answers: mpsc::WeakUnboundedSender<Outgoing>,
+    (answers, unwritten): (mpsc::WeakUnboundedSender<Outgoing>, &AtomicUsize),
 ) -> io::Result<()> {
     let mut replies = Replies::new(template.framing, FRAME_LIMIT);
-    let mut reader = Reader { template, sent, answers, awaiting: HashMap::new(), now: None };
+    let mut reader = Reader { template, sent, answers, unwritten, awaiting: HashMap::new(), now: None };
     let mut buffer = BytesMut::with_capacity(READ_BUFFER);
     loop {
         let mut input = &buffer[..];
@@ -129,6 +141,8 @@ struct Reader<'a> {
     sent: mpsc::UnboundedReceiver<Sent>,
     /// The writer's queue, which ends with the last handle.
     answers: mpsc::WeakUnboundedSender<Outgoing>,
+    /// How many answers are in it.
+    unwritten: &'a AtomicUsize,
     /// Calls without a reply, by their numbers.
     awaiting: HashMap<u64, Ticket>,
     /// The call whose reply is being read.
@@ -158,6 +172,9 @@ impl Reader<'_> {
             }
             (Event::Payload(_), _) => {}
             (Event::Answer(frame), _) => {
+                if self.unwritten.fetch_add(1, Ordering::Relaxed) >= UNWRITTEN_ANSWERS {
+                    return Err(FrameError::Unlike("more questions than it reads answers to".to_owned()));
+                }
                 if let Some(answers) = self.answers.upgrade() {
                     // The writer goes only with us.
                     let _ = answers.send(Outgoing::Answer(frame));

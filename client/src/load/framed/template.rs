@@ -14,7 +14,7 @@ use crate::{
 #[derive(Debug)]
 pub(super) enum Outgoing {
     Call(Ticket),
-    /// To what the server asked; it counts among those that wait until it is written.
+    /// To what the server asked.
     Answer(Bytes),
 }
 

@@ -17,17 +17,21 @@ impl Trace {
                 && blocks.chain(grown).all(|amount| amount < MOST)
         });
         let compared = self.variants.iter().flat_map(|variant| &variant.differences).chain(self.next.iter().flatten());
-        stacks && is_sound(&self.request) && compared.map(|compared| &compared.step).all(|step| of(step, usize::MAX))
+        let mut steps = self.request.steps.iter().chain(compared.map(|compared| &compared.step));
+        let sites = self.sites.len();
+        stacks && is_sound(&self.request) && steps.all(|step| of(step) && step.site.is_none_or(|site| site < sites))
     }
 }
 
 fn is_sound(request: &Request) -> bool {
     request.steps.is_sorted_by_key(|step| step.at_ns)
-        && request.steps.iter().all(|step| of(step, request.steps.len()) && step.at_ns <= request.length_ns)
+        && request
+            .steps
+            .iter()
+            .all(|step| step.at_ns <= request.length_ns && step.other.is_none_or(|other| other < request.steps.len()))
 }
 
-fn of(step: &Step, steps: usize) -> bool {
+fn of(step: &Step) -> bool {
     let amounts = [Some(step.at_ns), step.requested, step.usable, step.from, step.lifetime.map(|lifetime| lifetime.ns)];
     amounts.into_iter().flatten().chain([step.live_bytes.unsigned_abs()]).all(|amount| amount < MOST)
-        && step.other.is_none_or(|other| other < steps)
 }

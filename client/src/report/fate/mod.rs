@@ -51,11 +51,11 @@ fn basis(trace: &Trace, concurrency: Option<u32>) -> String {
 }
 
 /// What fates are.
-const FATES: &str = "same op: given back, or made larger, within the request that asked for it; later: in a later one; kept: not \
+const FATES: &str = "same op: given back, or given another size, within the request that asked for it; later: in a later one; kept: not \
                      by the end.";
 
 /// What the figures of growth are.
-const GROWTH: &str = "steps: reallocs of a block that was made larger, on average; copied: what these moved. A table \
+const GROWTH: &str = "steps: reallocs of a block that was given another size, on average; copied: what these moved. A table \
                                  that grows into a new block and gives back the old one, as hash maps do, isn't seen to grow.";
 
 impl Fated<'_> {

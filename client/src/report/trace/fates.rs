@@ -33,7 +33,7 @@ pub(super) fn fates(trace: &Trace, style: Style) -> String {
         rows.push((figures(&sum(rest)), format!("({} more sites)", rest.len()), String::new()));
     }
     rows.push((figures(&fates.total), "(all)".to_owned(), String::new()));
-    let note = "same op: given back, or made larger, within the request that asked for it; later: in a later one; kept: not by the \
+    let note = "same op: given back, or given another size, within the request that asked for it; later: in a later one; kept: not by the \
                 end.";
     format!("{}\n{}{}", style.bold(&title), with_sites(rows, &[], style.width), fold(note, style))
 }

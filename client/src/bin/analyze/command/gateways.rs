@@ -15,7 +15,7 @@ use analyze::{
 };
 use anyhow::{Context, bail, ensure};
 
-use super::{cell::Cell, run::Bench};
+use super::{cell::Cell, run::Bench, servers::HeapProfiler};
 use crate::{
     gateway::{Place, Route, Software, Via, likely_cause},
     plan::Subject,
@@ -39,7 +39,12 @@ struct Started {
 
 impl Gateway {
     /// Starts the gateway of a subject before its server, or takes the one that runs already. `None` where it has none.
-    pub(super) async fn of(subject: &Subject, server: &Address, bench: Bench<'_>) -> anyhow::Result<Option<Self>> {
+    pub(super) async fn of(
+        subject: &Subject,
+        server: &Address,
+        profiler: HeapProfiler,
+        bench: Bench<'_>,
+    ) -> anyhow::Result<Option<Self>> {
         match &subject.via {
             None => Ok(None),
             Some(Via::Running(addr)) => Ok(Some(Self { addr: *addr, started: None })),
@@ -48,9 +53,12 @@ impl Gateway {
                 let &Address::Tcp(server) = server else {
                     bail!("{name} is set up for servers at HOST:PORT, not for {server}");
                 };
+                // The files of the timed rounds stay.
+                let passes = if profiler == HeapProfiler::On { ".profiles" } else { "" };
+                let stem = subject.file_stem(&bench.plan.label) + passes;
                 let mut tried = 1;
                 loop {
-                    match start(subject, (software, place), server, bench).await {
+                    match start(&stem, subject, (software, place), server, bench).await {
                         Err(error) if tried < TRIES && (error.is::<ServerError>() || error.is::<Taken>()) => tried += 1,
                         started => break started.map(Some).with_context(|| format!("starting {name}")),
                     }
@@ -77,19 +85,19 @@ impl Gateway {
 }
 
 async fn start(
+    stem: &str,
     subject: &Subject,
     (software, place): (&Software, &Place),
     server: SocketAddr,
     bench: Bench<'_>,
 ) -> anyhow::Result<Gateway> {
-    let stem = subject.file_stem(&bench.plan.label);
     let path = |artifact| {
-        let path = bench.store.path(artifact, &stem);
+        let path = bench.store.path(artifact, stem);
         std::path::absolute(&path).with_context(|| path.display().to_string())
     };
     let (config, log) = (path(Artifact::GatewayConfig)?, path(Artifact::GatewayLog)?);
     let listen = free_port().context("finding a free port")?;
-    let route = Route { listen, server, scenario: subject.case.scenario, workers: place.workers, stem: &stem };
+    let route = Route { listen, server, scenario: subject.case.scenario, workers: place.workers, stem };
     fs::write(&config, software.config(route)).with_context(|| format!("writing {}", config.display()))?;
     let start = software.start(&config, &log, place.workers);
     let process = ServerProcess::start_at(&start, listen, place.cpus.as_deref()).await?;

@@ -55,7 +55,7 @@ impl Server {
     /// Starts it, or takes the one that runs already, and the gateway before it if there is one.
     pub(super) async fn of(subject: &Subject, profiler: HeapProfiler, bench: Bench<'_>) -> anyhow::Result<Self> {
         let server = Self::alone(subject, profiler, bench).await?;
-        match Gateway::of(subject, &server.addr, bench).await {
+        match Gateway::of(subject, &server.addr, profiler, bench).await {
             Ok(gateway) => Ok(Self { gateway, ..server }),
             Err(error) => {
                 server.stop().await;

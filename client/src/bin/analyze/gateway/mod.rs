@@ -77,7 +77,7 @@ impl Software {
     pub(crate) fn config(&self, route: Route<'_>) -> String {
         match self.known {
             Known::Envoy => envoy::config(route),
-            Known::Nginx => nginx::config(route, &self.left_out),
+            Known::Nginx => nginx::config(route, &self.version, &self.left_out),
         }
     }
 

@@ -23,7 +23,7 @@ const BUFFERING: [(&str, &str); 5] = [
 /// The text of a configuration; `left_out` are modules that the build is without. Paths are relative to its folder.
 ///
 /// `listen … http2` is what every nginx since 1.9.5 reads; from 1.25.1 on it says so in a warning.
-pub(super) fn config(route: Route<'_>, left_out: &[String]) -> String {
+pub(super) fn config(route: Route<'_>, version: &str, left_out: &[String]) -> String {
     let Route { listen, server, scenario, workers, stem } = route;
     let calls = scenario.concurrency;
     let streams = calls.max(STREAMS);
@@ -36,6 +36,7 @@ pub(super) fn config(route: Route<'_>, left_out: &[String]) -> String {
         .filter(|(module, _)| left_out.iter().all(|missing| missing != module))
         .map(|(_, directive)| format!("    {directive} {stem}.scratch;\n"))
         .collect();
+    let [limits, upstream_limits] = older_and_newer_limits(version);
     format!(
         "# nginx as a gateway before {server}, for one measurement.\n\
          daemon off;\n\
@@ -51,13 +52,15 @@ pub(super) fn config(route: Route<'_>, left_out: &[String]) -> String {
              client_max_body_size 0;\n    \
              # A client's connection ends after 1000 requests otherwise, or when it is idle while others are measured.\n    \
              keepalive_requests 1000000000;\n    \
-             keepalive_timeout 1h;\n    \
+             keepalive_timeout 1h;\n\
+         {limits}    \
              http2_max_concurrent_streams {streams};\n    \
              upstream server {{\n        \
                  server {server};\n        \
                  keepalive {kept};\n        \
                  keepalive_requests 1000000000;\n        \
-                 keepalive_timeout 1h;\n    \
+                 keepalive_timeout 1h;\n\
+             {upstream_limits}    \
              }}\n    \
              server {{\n        \
                  listen {listen} http2;\n        \
@@ -66,6 +69,19 @@ pub(super) fn config(route: Route<'_>, left_out: &[String]) -> String {
          }}\n",
         files = connections + 64,
     )
+}
+
+/// What ends connections beside requests and idle time, in the http section and before the server: below 1.19.7 HTTP/2 has limits
+/// of its own, from 1.19.10 on they end after an hour.
+fn older_and_newer_limits(version: &str) -> [&'static str; 2] {
+    let version: Vec<u32> = version.split(['.', '-']).map_while(|number| number.parse().ok()).collect();
+    if version.as_slice() < [1, 19, 7].as_slice() {
+        ["    http2_max_requests 1000000000;\n    http2_idle_timeout 1h;\n", ""]
+    } else if version.as_slice() < [1, 19, 10].as_slice() {
+        ["", ""]
+    } else {
+        ["    keepalive_time 1000h;\n", "        keepalive_time 1000h;\n"]
+    }
 }
 
 /// Of the program, for a configuration in that file.
@@ -101,7 +117,7 @@ mod tests {
 
     #[test]
     fn calls_reach_the_server_over_connections_that_are_kept() {
-        let text = config(route("1MiB-500"), &[]);
+        let text = config(route("1MiB-500"), "1.22.1", &[]);
         assert_eq!(directive(&text, "listen"), "127.0.0.1:4000 http2");
         assert_eq!(directive(&text, "keepalive "), "1000");
         assert_eq!(directive(&text, "client_max_body_size"), "0");
@@ -110,13 +126,26 @@ mod tests {
         assert_eq!(directive(&text, "access_log"), "off");
         assert!(text.contains("server 127.0.0.1:5000;") && text.contains("grpc_pass grpc://server;"), "{text}");
         assert_eq!(text.matches('{').count(), text.matches('}').count(), "{text}");
-        assert_eq!(directive(&config(route("128B-1"), &[]), "http2_max_concurrent_streams"), "128");
+        assert_eq!(directive(&config(route("128B-1"), "1.22.1", &[]), "http2_max_concurrent_streams"), "128");
+    }
+
+    #[test]
+    fn no_connection_ends_of_its_age_whatever_the_version() {
+        let has = |version: &str, name: &str| config(route("128B-1"), version, &[]).matches(name).count();
+        for (version, http2, age) in [("1.18.0", 1, 0), ("1.19.7", 0, 0), ("1.19.10", 0, 2), ("1.29.0-x", 0, 2)] {
+            assert_eq!(
+                (has(version, "http2_max_requests"), has(version, "http2_idle_timeout")),
+                (http2, http2),
+                "{version}"
+            );
+            assert_eq!(has(version, "keepalive_time "), age, "{version}");
+        }
     }
 
     #[test]
     fn modules_that_are_left_out_are_not_named() {
         let left_out = ["http_fastcgi_module".to_owned(), "http_scgi_module".to_owned()];
-        let text = config(route("128B-1"), &left_out);
+        let text = config(route("128B-1"), "1.22.1", &left_out);
         assert!(!text.contains("fastcgi"), "{text}");
         assert_eq!(text.matches("grpc_128.scratch;").count(), 3, "{text}");
     }

@@ -223,6 +223,10 @@ async fn prepare(
     let mut driver = Driver::connect(subject.load(server.target(), bench.plan.connect_timeout)).await?;
     let wire = gateways::preflight(&mut driver, gateway, debug.as_ref()).await?;
     meta.call = driver.call_info();
+    if let (Some(_), Some(words)) = (&meta.call, &mut meta.environment.server_cmdline) {
+        // The flags of a program of the user's own may hold secrets.
+        words.truncate(1);
+    }
     if let (Some(gateway), Some(described)) = (gateway, &mut meta.gateway) {
         gateway.describe(described);
     }
